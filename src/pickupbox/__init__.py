@@ -1,0 +1,1 @@
+"""Pickupbox: the service behind pickup boxes."""

@@ -1,0 +1,5 @@
+"""`python -m pickupbox` is the command line."""
+
+from pickupbox.cli import app
+
+app()

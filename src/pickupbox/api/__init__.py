@@ -1,0 +1,1 @@
+"""The public /v1: endpoints, schemas, authentication, rate limits, error bodies."""

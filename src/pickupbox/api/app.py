@@ -1,0 +1,69 @@
+"""The API as one ASGI application, put together from the settings."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from starlette.routing import BaseRoute, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from pickupbox.api import endpoints, health
+from pickupbox.api.authentication import Keys
+from pickupbox.api.entrance import BASE, Entrance
+from pickupbox.api.openapi import docs, openapi
+from pickupbox.api.rate_limit import limiter
+from pickupbox.domain.errors import TemporarilyUnavailable
+from pickupbox.settings import Settings
+from pickupbox.telemetry import log, start_logs
+from pickupbox.usecases.core import Core, open_core
+
+
+def routes(environment: str) -> list[BaseRoute]:
+    """What is served; only a sandbox has the simulated events."""
+    served = [
+        Route(f"{BASE}/boxes", endpoints.list_boxes, methods=["GET"]),
+        Route(f"{BASE}/shipments", endpoints.create_shipment, methods=["POST"]),
+        Route(f"{BASE}/shipments/{{shipment_id}}", endpoints.get_shipment, methods=["GET"]),
+        Route(f"{BASE}/shipments/{{shipment_id}}/pickup-pin", endpoints.get_pickup_pin, methods=["GET"]),
+        Route(f"{BASE}/shipments/{{shipment_id}}/cancel", endpoints.cancel_shipment, methods=["POST"]),
+        Route(f"{BASE}/shipments/{{shipment_id}}/retry", endpoints.retry_shipment, methods=["POST"]),
+        Route(f"{BASE}/openapi.json", openapi(environment), methods=["GET"], name="openapi"),
+        Route(f"{BASE}/docs", docs, methods=["GET"]),
+        Route("/livez", health.livez, methods=["GET"]),
+        Route("/readyz", health.readyz, methods=["GET"]),
+    ]
+    if environment == "sandbox":
+        path = f"{BASE}/sandbox/shipments/{{shipment_id}}/events"
+        served.append(Route(path, endpoints.simulate_event, methods=["POST"]))
+    return list(served)
+
+
+def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
+    keys = Keys(core)
+    buckets = limiter(rate_limit_url)
+
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[None]:
+        writing = asyncio.create_task(keys.write_use_forever())
+        log().info("api_started", environment=core.environment, cell=core.cell)
+        yield
+        writing.cancel()
+        with suppress(TemporarilyUnavailable):
+            await keys.write_use()
+        await buckets.close()
+        await core.db.close()
+
+    router = Router(routes(core.environment), redirect_slashes=False, lifespan=lifespan)
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        scope["app"] = router  # so that an unknown path or method is raised, and answered at the entrance
+        await router(scope, receive, send)
+
+    return Entrance(routed, core, keys, buckets)
+
+
+def create() -> ASGIApp:
+    """What the server loads in each of its processes."""
+    settings = Settings.model_validate({})
+    start_logs(settings.log_level)
+    return make_app(open_core(settings), settings.rate_limit_url)

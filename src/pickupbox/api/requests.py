@@ -1,0 +1,63 @@
+"""What an endpoint takes from a request, and how it answers."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, StringConstraints, TypeAdapter
+from pydantic import ValidationError as Invalid
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from pickupbox.api.errors import InvalidPath, problem_of
+from pickupbox.domain.errors import InvalidRequest, ValidationFailed
+from pickupbox.usecases.core import Caller, Core
+
+BODY_LIMIT = 64 * 1024
+SHIPMENT_ID_PATTERN = r"^[^\u0000-\u001f\u007f]+$"
+
+_shipment_id = TypeAdapter(Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")])
+
+
+def core_of(request: Request) -> Core:
+    core: Core = request.scope["pickupbox.core"]
+    return core
+
+
+def caller_of(request: Request) -> Caller:
+    caller: Caller = request.scope["pickupbox.caller"]
+    return caller
+
+
+def shipment_id_of(request: Request) -> str:
+    """The path's shipment id; raises InvalidPath if it is too long or holds a control character."""
+    try:
+        return _shipment_id.validate_python(request.path_params["shipment_id"])
+    except Invalid as invalid:
+        problems = invalid.errors(include_url=False)
+        raise InvalidPath([{**problem, "loc": ("shipment_id",)} for problem in problems]) from None
+
+
+async def body_of[Model: BaseModel](request: Request, model: type[Model]) -> Model:
+    """The body as the model says; InvalidRequest if it is not JSON, ValidationFailed if it breaks the schema."""
+    content_type = request.headers.get("content-type", "application/json")
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise InvalidRequest
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > BODY_LIMIT:
+                raise InvalidRequest
+    except ClientDisconnect:
+        raise InvalidRequest from None
+    try:
+        return model.model_validate_json(bytes(body))
+    except Invalid as invalid:
+        problems = invalid.errors(include_url=False, include_input=False)
+    if problems[0]["type"] == "json_invalid":
+        raise InvalidRequest
+    raise ValidationFailed(details=[problem_of(problem, "body") for problem in problems])
+
+
+def answer(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(model.model_dump_json(), status, headers, "application/json")

@@ -1,0 +1,163 @@
+"""The bodies of the contract, under the contract's names."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from pickupbox.domain.lifecycle import CompartmentState, Event, Status
+from pickupbox.domain.pins import PIN_PATTERN
+from pickupbox.domain.shipment import Shipment
+from pickupbox.usecases.simulate import SandboxEvent
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=False)
+
+
+Pin = Annotated[str, Field(pattern=PIN_PATTERN)]
+
+
+class PublicBoxRead(_Read):
+    id: Annotated[str, Field(description="Stable box identifier, used as box_id when creating a shipment")]
+    name: Annotated[str, Field(description="Customer-facing box name")]
+    location_name: Annotated[str | None, Field(description="Short location label")]
+    address: Annotated[str | None, Field(description="Postal or human-readable address")]
+
+
+class PublicBoxListResponse(_Read):
+    items: list[PublicBoxRead]
+
+
+class PublicShipmentRead(_Read):
+    id: Annotated[str, Field(description="Shipment identifier")]
+    external_order_id: Annotated[str, Field(description="Order identifier supplied by the shop")]
+    attempt_number: Annotated[int, Field(description="One-based delivery attempt number for the external order")]
+    retry_of_shipment_id: Annotated[str | None, Field(description="Previous faulted shipment replaced by this attempt")]
+    box_id: Annotated[str, Field(description="Assigned box identifier")]
+    compartment_code: Annotated[str | None, Field(description="Human-readable compartment code")]
+    customer_name: Annotated[str | None, Field(description="Customer name supplied on creation")]
+    status: Status
+    compartment_state: CompartmentState
+    pickup_enabled: Annotated[
+        bool, Field(description="True only when the protection period has ended and customer pickup may start")
+    ]
+    reservation_expires_at: Annotated[datetime | None, Field(description="Reservation expiry, UTC")]
+    loaded_at: Annotated[datetime | None, Field(description="First confirmed loading time, UTC")]
+    pickup_available_at: Annotated[datetime | None, Field(description="Earliest customer pickup time, UTC")]
+    pickup_expires_at: Annotated[datetime | None, Field(description="Customer pickup expiry, UTC")]
+    picked_up_at: Annotated[datetime | None, Field(description="Confirmed pickup time, UTC")]
+    updated_at: Annotated[datetime, Field(description="Last shipment change, UTC")]
+
+    @classmethod
+    def of(cls, shipment: Shipment, **more: Any) -> Self:
+        values: dict[str, Any] = {
+            "id": shipment.id,
+            "external_order_id": shipment.external_order_id,
+            "attempt_number": shipment.attempt_number,
+            "retry_of_shipment_id": shipment.retry_of_shipment_id,
+            "box_id": shipment.box_id,
+            "compartment_code": shipment.compartment_code,
+            "customer_name": shipment.customer_name,
+            "status": shipment.status,
+            "compartment_state": shipment.compartment_state,
+            "pickup_enabled": shipment.pickup_enabled,
+            "reservation_expires_at": shipment.reservation_expires_at,
+            "loaded_at": shipment.loaded_at,
+            "pickup_available_at": shipment.pickup_available_at,
+            "pickup_expires_at": shipment.pickup_expires_at,
+            "picked_up_at": shipment.picked_up_at,
+            "updated_at": shipment.updated_at,
+        }
+        return cls.model_construct(**values, **more)
+
+
+class PublicShipmentCreateResponse(PublicShipmentRead):
+    pickup_pin: Annotated[Pin, Field(description="PIN used for loading and customer pickup")]
+
+
+class PublicPickupPinRead(_Read):
+    shipment_id: str
+    pickup_pin: Pin
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the character U+0000")
+    return text
+
+
+Text = AfterValidator(_storable)
+
+
+class PublicShipmentCreate(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    box_id: Annotated[str, Text, Field(min_length=1, max_length=64, description="An id returned by GET /boxes")]
+    external_order_id: Annotated[
+        str,
+        Text,
+        Field(min_length=1, max_length=160, description="Unique within the tenant; also the idempotency key"),
+    ]
+    customer_name: Annotated[
+        Annotated[str, Text, Field(max_length=160)] | None, Field(description="Shown to tenant operators")
+    ] = None
+    reservation_ttl_minutes: Annotated[
+        Annotated[int, Field(ge=15, le=10080)] | None, Field(description="The box's setting if omitted")
+    ] = None
+    pickup_ttl_minutes: Annotated[
+        Annotated[int, Field(ge=60, le=43200)] | None,
+        Field(description="Counted from loading; the box's setting if omitted"),
+    ] = None
+
+
+class SandboxTransitionRequest(BaseModel):
+    # JSON has no enumerations: a strict model would refuse the string.
+    model_config = ConfigDict(frozen=True)
+
+    event: Annotated[SandboxEvent, WithJsonSchema({"type": "string", "enum": [*SandboxEvent]})]
+
+
+class PublicWebhookData(_Read):
+    shipment_id: str
+    external_order_id: str
+    attempt_number: int
+    retry_of_shipment_id: str | None
+    box_id: str
+    box_name: str
+    compartment_code: str | None
+    status: Status
+    compartment_state: CompartmentState
+    pickup_available_at: datetime | None
+    pickup_expires_at: datetime | None
+
+
+class PublicWebhookEvent(_Read):
+    api_version: Literal["1"] = "1"
+    id: str
+    type: Annotated[Event, WithJsonSchema({"type": "string", "enum": [*Event]})]
+    occurred_at: datetime
+    data: PublicWebhookData
+
+
+class PublicErrorDetail(_Read):
+    code: str
+    message: str
+    request_id: str
+    details: Any | None = None
+
+
+class PublicErrorResponse(_Read):
+    error: PublicErrorDetail
+
+
+class ValidationError(_Read):
+    loc: list[str | int]
+    msg: str
+    type: str
+    input: Any = None
+    ctx: dict[str, Any] = {}
+
+
+class HTTPValidationError(_Read):
+    detail: list[ValidationError] = []

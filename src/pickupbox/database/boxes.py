@@ -1,0 +1,115 @@
+"""Boxes and their compartments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import asyncpg
+
+from pickupbox.database.connection import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    id: str
+    name: str
+    location_name: str | None
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSetup:
+    """How a box is set up, with everything that can be set."""
+
+    name: str
+    location_name: str | None
+    address: str | None
+    reservation_ttl_minutes: int
+    pickup_ttl_minutes: int
+    protection_seconds: int
+    cooldown_seconds: int
+    door_open_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoxOverview:
+    id: str
+    name: str
+    active: bool
+    compartments: int
+    free: int
+
+
+async def list_active(connection: Connection, tenant: str) -> list[Box]:
+    rows = await connection.fetch(
+        "SELECT id, name, location_name, address FROM boxes WHERE tenant_id = $1 AND active ORDER BY name, id",
+        tenant,
+    )
+    return [Box(*row.values()) for row in rows]
+
+
+async def list_overview(connection: Connection, tenant: str) -> list[BoxOverview]:
+    rows = await connection.fetch(
+        """
+        SELECT b.id, b.name, b.active, count(c.code)::int,
+               count(c.code) FILTER (WHERE c.shipment_id IS NULL AND c.in_service)::int
+        FROM boxes b LEFT JOIN compartments c ON c.tenant_id = b.tenant_id AND c.box_id = b.id
+        WHERE b.tenant_id = $1 GROUP BY b.id, b.name, b.active ORDER BY b.name, b.id LIMIT 10000
+        """,
+        tenant,
+    )
+    return [BoxOverview(*row.values()) for row in rows]
+
+
+async def insert(connection: Connection, tenant: str, box_id: str, setup: BoxSetup, codes: Sequence[str]) -> bool:
+    """Make a box with its compartments; False if there is no such tenant."""
+    try:
+        await connection.execute(
+            """
+            INSERT INTO boxes (tenant_id, id, name, location_name, address, reservation_ttl_minutes,
+                pickup_ttl_minutes, protection_seconds, cooldown_seconds, door_open_seconds)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            """,
+            tenant,
+            box_id,
+            setup.name,
+            setup.location_name,
+            setup.address,
+            setup.reservation_ttl_minutes,
+            setup.pickup_ttl_minutes,
+            setup.protection_seconds,
+            setup.cooldown_seconds,
+            setup.door_open_seconds,
+        )
+    except asyncpg.ForeignKeyViolationError:
+        return False
+    await connection.execute(
+        """
+        INSERT INTO compartments (tenant_id, box_id, code, position)
+        SELECT $1, $2, code, position FROM unnest($3::text[]) WITH ORDINALITY AS c (code, position)
+        """,
+        tenant,
+        box_id,
+        list(codes),
+    )
+    return True
+
+
+async def set_active(connection: Connection, tenant: str, box_id: str, *, active: bool) -> bool:
+    changed = await connection.fetchval(
+        "UPDATE boxes SET active = $3 WHERE tenant_id = $1 AND id = $2 RETURNING true", tenant, box_id, active
+    )
+    return changed is not None
+
+
+async def set_in_service(connection: Connection, tenant: str, box_id: str, code: str, *, in_service: bool) -> bool:
+    changed = await connection.fetchval(
+        """
+        UPDATE compartments SET in_service = $4 WHERE tenant_id = $1 AND box_id = $2 AND code = $3
+        RETURNING true
+        """,
+        tenant,
+        box_id,
+        code,
+        in_service,
+    )
+    return changed is not None

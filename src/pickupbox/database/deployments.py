@@ -1,0 +1,38 @@
+"""What this database is: its environment, its cell, and whether it is a demo."""
+
+import json
+from dataclasses import dataclass
+
+import asyncpg
+
+from pickupbox.database.connection import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    environment: str
+    cell: str
+    demo_settings: dict[str, str] | None
+
+
+async def read(connection: Connection) -> Deployment | None:
+    """The deployment that was declared here, or None before the first migration."""
+    try:
+        row = await connection.fetchrow("SELECT environment, cell, demo_settings FROM deployment")
+    except asyncpg.UndefinedTableError:
+        return None
+    if row is None:
+        return None
+    demo = row["demo_settings"]
+    return Deployment(row["environment"], row["cell"], json.loads(demo) if demo else None)
+
+
+async def declare(connection: Connection, deployment: Deployment) -> None:
+    """Say what this database is; a later word changes nothing."""
+    demo = deployment.demo_settings
+    await connection.execute(
+        "INSERT INTO deployment (environment, cell, demo_settings) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        deployment.environment,
+        deployment.cell,
+        json.dumps(demo) if demo else None,
+    )

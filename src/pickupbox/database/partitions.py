@@ -1,0 +1,55 @@
+"""Time partitions: made ahead of time, dropped when old, never deleted from."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import asyncpg
+
+from pickupbox.database.connection import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    table: str
+    days: int  # of one partition
+    ahead: int  # partitions that must stand ready beyond the current one
+
+
+PARTITIONED = (Partitioned("events", days=1, ahead=14), Partitioned("audit", days=28, ahead=2))
+_EPOCH = date(2024, 1, 1)
+
+
+def bounds(partitioned: Partitioned, now: datetime, number: int) -> tuple[date, date]:
+    """First day, and day after the last, of the partition `number` places after the current one."""
+    current = (now.astimezone(UTC).date() - _EPOCH).days // partitioned.days + number
+    first = _EPOCH + timedelta(days=current * partitioned.days)
+    return first, first + timedelta(days=partitioned.days)
+
+
+async def now(connection: Connection) -> datetime:
+    moment: datetime = await connection.fetchval("SELECT now()")
+    return moment
+
+
+async def existing(connection: Connection, table: str) -> set[str]:
+    rows = await connection.fetch(
+        "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = $1::text::regclass", table
+    )
+    return {row["name"] for row in rows}
+
+
+async def create(connection: Connection, table: str, first: date, end: date) -> bool:
+    """Make one partition; False if rows of that time already lie in the default partition."""
+    try:
+        async with connection.transaction():
+            await connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {name_of(table, first)} PARTITION OF {table} "
+                f"FOR VALUES FROM ('{first} 00:00+00') TO ('{end} 00:00+00')"
+            )
+    except asyncpg.CheckViolationError:
+        return False
+    return True
+
+
+def name_of(table: str, first: date) -> str:
+    return f"{table}_{first:%Y%m%d}"

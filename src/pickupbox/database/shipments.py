@@ -1,0 +1,182 @@
+"""Shipments: reading, locking, and recording the steps they take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pickupbox.database.connection import Connection, Row
+from pickupbox.database.events import DATA
+from pickupbox.domain.advance import Advance
+from pickupbox.domain.lifecycle import FACES, Stage
+from pickupbox.domain.shipment import BoxSettings, Shipment
+from pickupbox.vault import SealedPin
+
+COLUMNS = """s.tenant_id, s.id, s.external_order_id, s.attempt_number, s.retry_of_shipment_id, s.box_id,
+    s.compartment_code, s.customer_name, s.reservation_ttl_minutes, s.pickup_ttl_minutes, s.stage, s.created_at,
+    s.updated_at, s.reservation_expires_at, s.loaded_at, s.pickup_available_at, s.pickup_expires_at,
+    s.picked_up_at, s.released_at, s.due_at"""
+_WIDTH = COLUMNS.count(",") + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A shipment whose row is ours until the commit, with what its box decides and PostgreSQL's time."""
+
+    shipment: Shipment
+    box: BoxSettings
+    now: datetime
+
+
+def shipment_of(row: Row) -> Shipment:
+    """The shipment in a row that begins with COLUMNS."""
+    values: list[Any] = list(row.values())[:_WIDTH]
+    values[10] = Stage(values[10])
+    return Shipment(*values)
+
+
+async def read_many(
+    connection: Connection, wanted: Sequence[tuple[str, str]]
+) -> Sequence[tuple[Shipment, SealedPin] | None]:
+    """Each (tenant, id) that is asked for, or None where the tenant has no such shipment."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {COLUMNS}, s.pin_secret_id, s.pin_sealed, w.n
+        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (tenant_id, id, n)
+        JOIN shipments s ON s.tenant_id = w.tenant_id AND s.id = w.id
+        """,
+        [tenant for tenant, _ in wanted],
+        [shipment_id for _, shipment_id in wanted],
+    )
+    found: list[tuple[Shipment, SealedPin] | None] = [None] * len(wanted)
+    for row in rows:
+        found[row["n"] - 1] = shipment_of(row), SealedPin(row["pin_secret_id"], row["pin_sealed"])
+    return found
+
+
+async def find_attempt(
+    connection: Connection, tenant: str, external_order_id: str, attempt_number: int
+) -> tuple[Shipment, SealedPin] | None:
+    row = await connection.fetchrow(
+        f"""
+        SELECT {COLUMNS}, s.pin_secret_id, s.pin_sealed FROM shipments s
+        WHERE s.tenant_id = $1 AND s.external_order_id = $2 AND s.attempt_number = $3
+        """,
+        tenant,
+        external_order_id,
+        attempt_number,
+    )
+    return (shipment_of(row), SealedPin(row["pin_secret_id"], row["pin_sealed"])) if row else None
+
+
+_LOCKED = f"""
+    SELECT {COLUMNS}, b.protection_seconds, b.cooldown_seconds, b.door_open_seconds, now() AS now
+    FROM shipments s JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
+"""
+
+
+def _locked(row: Row) -> Locked:
+    box = BoxSettings(row["protection_seconds"], row["cooldown_seconds"], row["door_open_seconds"])
+    return Locked(shipment_of(row), box, row["now"])
+
+
+async def lock(connection: Connection, tenant: str, shipment_id: str) -> Locked | None:
+    # NO KEY UPDATE: foreign keys to this row stay unlocked, so events can be inserted beside us.
+    row = await connection.fetchrow(
+        f"{_LOCKED} WHERE s.tenant_id = $1 AND s.id = $2 FOR NO KEY UPDATE OF s", tenant, shipment_id
+    )
+    return _locked(row) if row else None
+
+
+async def lock_due(connection: Connection, limit: int) -> list[Locked]:
+    """The shipments that are due, the longest due first, leaving out those that someone else is moving."""
+    rows = await connection.fetch(
+        f"""{_LOCKED} WHERE s.due_at <= now() ORDER BY s.due_at LIMIT $1
+        FOR NO KEY UPDATE OF s SKIP LOCKED""",
+        limit,
+    )
+    return [_locked(row) for row in rows]
+
+
+async def next_due_in(connection: Connection) -> float | None:
+    """Seconds until the next deadline, negative if it has passed; None if there is none."""
+    seconds: float | None = await connection.fetchval(
+        """
+        SELECT extract(epoch FROM due_at - now())::float FROM shipments
+        WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1
+        """
+    )
+    return seconds
+
+
+# One statement for all that a step changes: the shipment, its compartment if it is released, its events.
+_RECORD = f"""
+    WITH step AS (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
+            $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[],
+            $12::int[])
+        AS t (tenant_id, id, trigger, stage, updated_at, loaded_at, pickup_available_at, pickup_expires_at,
+              picked_up_at, released_at, due_at, tells)
+    ), saved AS (
+        UPDATE shipments s SET stage = step.stage, trail = s.trail || step.trigger,
+            event_count = s.event_count + step.tells, updated_at = step.updated_at, loaded_at = step.loaded_at,
+            pickup_available_at = step.pickup_available_at, pickup_expires_at = step.pickup_expires_at,
+            picked_up_at = step.picked_up_at, released_at = step.released_at, due_at = step.due_at
+        FROM step WHERE s.tenant_id = step.tenant_id AND s.id = step.id
+        RETURNING s.*, step.tells
+    ), freed AS (
+        UPDATE compartments c SET shipment_id = NULL FROM saved s
+        WHERE s.released_at IS NOT NULL
+          AND c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
+          AND c.shipment_id = s.id
+    )
+    INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data)
+    SELECT s.created_at, s.tenant_id, s.id, s.event_count - s.tells + e.place, cardinality(s.trail),
+           e.id, e.type, s.updated_at, {DATA}
+    FROM unnest($13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::text[])
+        AS e (tenant_id, shipment_id, id, place, type, status, compartment_state)
+    JOIN saved s ON s.tenant_id = e.tenant_id AND s.id = e.shipment_id
+    JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A step that was taken, with an id for each event that it tells."""
+
+    advance: Advance
+    event_ids: Sequence[str]
+
+
+async def record(connection: Connection, recordings: Sequence[Recording]) -> None:
+    """Save steps of locked shipments with their events, in the caller's transaction."""
+    shipments = [recording.advance.shipment for recording in recordings]
+    told = [
+        (recording.advance.shipment, event_id, place, emission)
+        for recording in recordings
+        for place, (event_id, emission) in enumerate(
+            zip(recording.event_ids, recording.advance.emits, strict=True), start=1
+        )
+    ]
+    await connection.execute(
+        _RECORD,
+        [s.tenant_id for s in shipments],
+        [s.id for s in shipments],
+        [recording.advance.trigger for recording in recordings],
+        [s.stage for s in shipments],
+        [s.updated_at for s in shipments],
+        [s.loaded_at for s in shipments],
+        [s.pickup_available_at for s in shipments],
+        [s.pickup_expires_at for s in shipments],
+        [s.picked_up_at for s in shipments],
+        [s.released_at for s in shipments],
+        [s.due_at for s in shipments],
+        [len(recording.advance.emits) for recording in recordings],
+        [s.tenant_id for s, _, _, _ in told],
+        [s.id for s, _, _, _ in told],
+        [event_id for _, event_id, _, _ in told],
+        [place for _, _, place, _ in told],
+        [emission.event for _, _, _, emission in told],
+        [FACES[emission.stage].status for _, _, _, emission in told],
+        [FACES[emission.stage].compartment_state for _, _, _, emission in told],
+    )

@@ -1,0 +1,64 @@
+"""Structured logs and metrics: one line per request or act, every number with a name."""
+
+import logging
+import sys
+from typing import Any
+
+import orjson
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+REQUESTS = Histogram(
+    "pickupbox_request_seconds",
+    "Time from request to answer",
+    ["operation", "status"],
+    buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+REFUSALS = Counter("pickupbox_refusals_total", "Refused requests by error code", ["code"])
+STEPS = Counter("pickupbox_steps_total", "Lifecycle steps by trigger", ["trigger"])
+RESERVATIONS = Counter("pickupbox_reservations_total", "Reservations made, replayed or tried again", ["outcome"])
+BATCH = Histogram(
+    "pickupbox_batch_questions",
+    "Questions that went to PostgreSQL together",
+    ["statement"],
+    buckets=(1, 2, 4, 8, 16, 32, 64, 100),
+)
+DEADLINE_LAG = Histogram(
+    "pickupbox_deadline_lag_seconds",
+    "How late a deadline was acted on",
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300),
+)
+LOOP_RUNS = Counter("pickupbox_loop_runs_total", "Runs of a worker loop", ["loop", "result"])
+LOOP_LAST = Gauge(
+    "pickupbox_loop_last_success_timestamp_seconds",
+    "When a worker loop last succeeded",
+    ["loop"],
+    multiprocess_mode="max",
+)
+SEALED = Counter("pickupbox_audit_sealed_total", "Audit entries sealed into the chain")
+ERASED = Counter("pickupbox_names_erased_total", "Customer names erased after their retention")
+LIMITER_AWAY = Counter("pickupbox_rate_limiter_away_total", "Requests let through while the rate limiter was away")
+
+
+def _write(_: object, __: str, event: structlog.typing.EventDict) -> bytes:
+    return orjson.dumps(event, default=str)
+
+
+def start_logs(level: str) -> None:
+    """Log lines are JSON on standard error, so that standard output stays for what a command says."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+            structlog.processors.format_exc_info,
+            _write,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.BytesLoggerFactory(file=sys.stderr.buffer),
+        cache_logger_on_first_use=True,
+    )
+
+
+def log() -> Any:
+    return structlog.get_logger()

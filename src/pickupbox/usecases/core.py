@@ -1,0 +1,42 @@
+"""What every use case needs, made once per process; and the only place where chance comes from."""
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+
+from pickupbox.database.connection import Database
+from pickupbox.domain.identifiers import identifier
+from pickupbox.domain.pins import PIN_COUNT, pin_of
+from pickupbox.settings import Settings
+from pickupbox.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    db: Database
+    vault: Vault
+    environment: str
+    cell: str
+
+    def new_id(self, prefix: str) -> str:
+        return identifier(prefix, self.cell, time.time_ns() // 1_000_000, os.urandom(10))
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, for the audit trail."""
+
+    tenant: str
+    actor: str
+    request_id: str | None = None
+    address: str | None = None
+
+
+def new_pin() -> str:
+    return pin_of(secrets.randbelow(PIN_COUNT))
+
+
+def open_core(settings: Settings) -> Core:
+    db = Database(settings.database_url, size=settings.database_pool)
+    return Core(db, Vault(settings.vault_secrets()), settings.environment, settings.cell)

@@ -1,0 +1,28 @@
+"""Keep time partitions ready before they are needed."""
+
+from pickupbox.database import partitions
+from pickupbox.telemetry import log
+from pickupbox.usecases.core import Core
+
+
+async def keep_partitions(core: Core) -> int:
+    """Make the partitions that are missing from now to well ahead; how many were made."""
+    made = 0
+    async with core.db.connection() as connection:
+        now = await partitions.now(connection)
+        for partitioned in partitions.PARTITIONED:
+            there = await partitions.existing(connection, partitioned.table)
+            for number in range(partitioned.ahead + 1):
+                first, end = partitions.bounds(partitioned, now, number)
+                if partitions.name_of(partitioned.table, first) in there:
+                    continue
+                if await partitions.create(connection, partitioned.table, first, end):
+                    made += 1
+                else:
+                    log().warning(
+                        "partition_came_too_late",
+                        table=partitioned.table,
+                        first_day=str(first),
+                        cure="its rows are safe in the default partition; keep a worker running",
+                    )
+    return made

@@ -1,0 +1,30 @@
+"""Reveal a shipment's PIN again, audited."""
+
+from pickupbox.database import audit
+from pickupbox.domain.errors import PinNotAvailable
+from pickupbox.domain.pins import can_be_revealed
+from pickupbox.usecases.core import Caller, Core
+from pickupbox.usecases.read import read_with_pin
+
+
+async def reveal_pin(core: Core, caller: Caller, shipment_id: str) -> str:
+    """The PIN of a reserved or loaded shipment; the audit entry is committed before it is told."""
+    shipment, sealed = await read_with_pin(core, caller.tenant, shipment_id)
+    if not can_be_revealed(shipment.stage):
+        raise PinNotAvailable
+    await note_reveal(core, caller, shipment_id)
+    return core.vault.open_pin(caller.tenant, shipment_id, sealed)
+
+
+async def note_reveal(core: Core, caller: Caller, shipment_id: str) -> None:
+    async with core.db.connection() as connection:
+        await audit.append(
+            connection,
+            caller.tenant,
+            core.new_id("aud"),
+            actor=caller.actor,
+            action="pin.reveal",
+            obj=shipment_id,
+            request_id=caller.request_id,
+            address=caller.address,
+        )

@@ -1,0 +1,114 @@
+"""What must not rest in the clear: PINs are sealed with AES-256-GCM and looked up by a keyed HMAC; of API keys
+only an HMAC is kept. The secrets live outside the database and can be rotated: the first one is current, the
+one behind it still opens what it sealed."""
+
+import base64
+import hmac
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+
+@dataclass(frozen=True)
+class Secret:
+    id: str
+    root: bytes
+
+    def __repr__(self) -> str:
+        return f"Secret({self.id})"
+
+    def _derive(self, purpose: str) -> bytes:
+        return HKDF(SHA256(), length=32, salt=None, info=f"pickupbox {purpose}".encode()).derive(self.root)
+
+    @cached_property
+    def cipher(self) -> AESGCM:
+        return AESGCM(self._derive("pin seal"))
+
+    @cached_property
+    def lookup_key(self) -> bytes:
+        return self._derive("pin lookup")
+
+    @cached_property
+    def api_key_key(self) -> bytes:
+        return self._derive("api key")
+
+
+@dataclass(frozen=True, slots=True)
+class SealedPin:
+    """A PIN as it rests: which secret sealed it, and the sealed bytes."""
+
+    secret_id: str
+    sealed: bytes
+
+
+class Vault:
+    def __init__(self, secrets: list[Secret]) -> None:
+        if not 1 <= len(secrets) <= 2:
+            raise ValueError("there is one secret, or two during a rotation")
+        self._secrets = {secret.id: secret for secret in secrets}
+        self.current = secrets[0]
+        self._before = secrets[1] if len(secrets) == 2 else None
+
+    def seal_pin(self, tenant: str, shipment_id: str, pin: str) -> SealedPin:
+        nonce = os.urandom(12)
+        sealed = self.current.cipher.encrypt(nonce, pin.encode(), _belongs_to(tenant, shipment_id))
+        return SealedPin(self.current.id, nonce + sealed)
+
+    def open_pin(self, tenant: str, shipment_id: str, pin: SealedPin) -> str:
+        cipher = self._secrets[pin.secret_id].cipher
+        return cipher.decrypt(pin.sealed[:12], pin.sealed[12:], _belongs_to(tenant, shipment_id)).decode()
+
+    def pin_lookup(self, box_id: str, pin: str) -> bytes:
+        return _pin_hmac(self.current, box_id, pin)
+
+    def pin_lookup_before(self, box_id: str, pin: str) -> bytes | None:
+        """The lookup under the other secret, while a rotation is under way."""
+        return _pin_hmac(self._before, box_id, pin) if self._before else None
+
+    def api_key_hmac(self, api_key: str) -> bytes:
+        return _key_hmac(self.current, api_key)
+
+    def api_key_hmacs(self, api_key: str) -> list[bytes]:
+        """One per secret that is in use, the current one first."""
+        return [_key_hmac(secret, api_key) for secret in self._secrets.values()]
+
+
+def _belongs_to(tenant: str, shipment_id: str) -> bytes:
+    """Bound into the seal, so that a sealed PIN copied to another row does not open."""
+    return f"{tenant}/{shipment_id}".encode()
+
+
+def _pin_hmac(secret: Secret, box_id: str, pin: str) -> bytes:
+    return hmac.digest(secret.lookup_key, f"{box_id}/{pin}".encode(), "sha256")[:16]
+
+
+def _key_hmac(secret: Secret, api_key: str) -> bytes:
+    return hmac.digest(secret.api_key_key, api_key.encode(), "sha256")
+
+
+def new_secret(secret_id: str) -> str:
+    """A fresh secret as it is written in the settings."""
+    return f"{secret_id}:{base64.b64encode(os.urandom(32)).decode()}"
+
+
+def read_secrets(text: str) -> list[Secret]:
+    """Secrets from `id:base64,id:base64`; says what is wrong without saying the secret."""
+    secrets = []
+    for part in text.split(","):
+        secret_id, colon, encoded = part.strip().partition(":")
+        try:
+            root = base64.b64decode(encoded, validate=True)
+        except ValueError:
+            root = b""
+        if not colon or not secret_id.isalnum() or len(root) != 32:
+            raise ValueError("a secret is written id:base64 of 32 bytes; `pickupbox secret new` makes one")
+        secrets.append(Secret(secret_id, root))
+    if len({secret.id for secret in secrets}) != len(secrets):
+        raise ValueError("two secrets have the same id")
+    if len(secrets) > 2:
+        raise ValueError("at most two secrets: the current one, and the one before it during a rotation")
+    return secrets

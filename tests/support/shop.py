@@ -1,0 +1,87 @@
+"""A shop that uses the API: a tenant with a key, boxes, and the seven calls."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp
+
+from pickupbox.database import tenants
+from pickupbox.usecases.boxes import add_box, default_setup
+from pickupbox.usecases.core import Core
+from pickupbox.usecases.tenants import add_tenant, issue_key
+
+FAST = 1_000_000
+
+
+def client_of(app: ASGIApp, api_key: str | None = None) -> httpx.AsyncClient:
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test/v1", headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Shop:
+    core: Core
+    tenant: str
+    key_id: str
+    api_key: str
+    box_id: str
+    http: httpx.AsyncClient
+
+    async def boxes(self) -> httpx.Response:
+        return await self.http.get("/boxes")
+
+    async def reserve(self, order: str = "order-1", box_id: str | None = None, **more: Any) -> httpx.Response:
+        return await self.http.post(
+            "/shipments", json={"box_id": box_id or self.box_id, "external_order_id": order, **more}
+        )
+
+    async def read(self, shipment_id: str) -> httpx.Response:
+        return await self.http.get(f"/shipments/{shipment_id}")
+
+    async def pin(self, shipment_id: str) -> httpx.Response:
+        return await self.http.get(f"/shipments/{shipment_id}/pickup-pin")
+
+    async def cancel(self, shipment_id: str) -> httpx.Response:
+        return await self.http.post(f"/shipments/{shipment_id}/cancel")
+
+    async def retry(self, shipment_id: str) -> httpx.Response:
+        return await self.http.post(f"/shipments/{shipment_id}/retry")
+
+    async def simulate(self, shipment_id: str, event: str) -> httpx.Response:
+        return await self.http.post(f"/sandbox/shipments/{shipment_id}/events", json={"event": event})
+
+    async def reserved(self, order: str = "order-1", *events: str, **more: Any) -> str:
+        """The id of a shipment that was reserved and then went through the simulated events."""
+        shipment_id: str = (await self.reserve(order, **more)).json()["id"]
+        for event in events:
+            answer = await self.simulate(shipment_id, event)
+            assert answer.status_code == 200, answer.text
+        return shipment_id
+
+    async def add_box(self, compartments: int = 12, **settings: Any) -> str:
+        setup = replace(default_setup(self.core, "Test box", "Here", "Test street 1"), **settings)
+        box_id = await add_box(self.core, self.tenant, setup, compartments)
+        assert box_id is not None
+        return box_id
+
+    async def events(self, shipment_id: str) -> list[str]:
+        """The types of the events that the shipment told, in order."""
+        async with self.core.db.connection() as connection:
+            rows = await connection.fetch(
+                "SELECT type FROM events WHERE tenant_id = $1 AND shipment_id = $2 ORDER BY sequence",
+                self.tenant,
+                shipment_id,
+            )
+        return [row["type"] for row in rows]
+
+
+async def open_shop(core: Core, app: ASGIApp, *, compartments: int = 12, rate: int = FAST, burst: int = FAST) -> Shop:
+    """A new tenant with a key, a rate that no test meets by accident, and one box."""
+    tenant = await add_tenant(core, "Test shop")
+    async with core.db.connection() as connection:
+        await tenants.set_rate(connection, tenant, rate, burst)
+    key = await issue_key(core, tenant, "test")
+    assert key is not None
+    shop = Shop(core, tenant, key.id, key.api_key, "", client_of(app, key.api_key))
+    return replace(shop, box_id=await shop.add_box(compartments))
