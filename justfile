@@ -26,6 +26,10 @@ fix:
 test *args:
     pytest -n 2 {{ args }}
 
+# The API against bare PostgreSQL, as ratios of one run; `just bench quick` takes under a minute
+bench *size:
+    python -m bench {{ size }}
+
 # A whole sandbox on loopback, with what to try next
 demo *args:
     pickupbox demo {{ args }}

@@ -40,6 +40,9 @@ ERASED = Counter("pickupbox_names_erased_total", "Customer names erased after th
 LIMITER_AWAY = Counter("pickupbox_rate_limiter_away_total", "Requests let through while the rate limiter was away")
 
 
+log: Any = structlog.get_logger()
+
+
 def _write(_: object, __: str, event: structlog.typing.EventDict) -> bytes:
     return orjson.dumps(event, default=str)
 
@@ -48,7 +51,6 @@ def start_logs(level: str) -> None:
     """Log lines are JSON on standard error, so that standard output stays for what a command says."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             structlog.processors.format_exc_info,
@@ -58,7 +60,3 @@ def start_logs(level: str) -> None:
         logger_factory=structlog.BytesLoggerFactory(file=sys.stderr.buffer),
         cache_logger_on_first_use=True,
     )
-
-
-def log() -> Any:
-    return structlog.get_logger()

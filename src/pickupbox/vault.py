@@ -72,9 +72,9 @@ class Vault:
     def api_key_hmac(self, api_key: str) -> bytes:
         return _key_hmac(self.current, api_key)
 
-    def api_key_hmacs(self, api_key: str) -> list[bytes]:
+    def api_key_hmacs(self, api_key: str) -> tuple[bytes, ...]:
         """One per secret that is in use, the current one first."""
-        return [_key_hmac(secret, api_key) for secret in self._secrets.values()]
+        return tuple(_key_hmac(secret, api_key) for secret in self._secrets.values())
 
 
 def _belongs_to(tenant: str, shipment_id: str) -> bytes:

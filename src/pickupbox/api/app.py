@@ -45,7 +45,7 @@ def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
         writing = asyncio.create_task(keys.write_use_forever())
-        log().info("api_started", environment=core.environment, cell=core.cell)
+        log.info("api_started", environment=core.environment, cell=core.cell)
         yield
         writing.cancel()
         with suppress(TemporarilyUnavailable):

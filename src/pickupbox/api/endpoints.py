@@ -3,17 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pickupbox.api.bodies import answer, box_body, shipment_body
 from pickupbox.api.errors import InvalidPath, problem_of
-from pickupbox.api.requests import answer, body_of, caller_of, core_of, shipment_id_of
-from pickupbox.api.schemas import (
-    PublicBoxListResponse,
-    PublicBoxRead,
-    PublicPickupPinRead,
-    PublicShipmentCreate,
-    PublicShipmentCreateResponse,
-    PublicShipmentRead,
-    SandboxTransitionRequest,
-)
+from pickupbox.api.requests import body_of, caller_of, core_of, shipment_id_of
+from pickupbox.api.schemas import PublicShipmentCreate, SandboxTransitionRequest
 from pickupbox.database import boxes
 from pickupbox.domain.errors import InvalidRequest, ValidationFailed
 from pickupbox.usecases.cancel import cancel
@@ -30,11 +23,7 @@ NO_STORE = {"cache-control": "no-store"}
 async def list_boxes(request: Request) -> Response:
     async with core_of(request).db.connection() as connection:
         found = await boxes.list_active(connection, caller_of(request).tenant)
-    items = [
-        PublicBoxRead.model_construct(id=b.id, name=b.name, location_name=b.location_name, address=b.address)
-        for b in found
-    ]
-    return answer(PublicBoxListResponse.model_construct(items=items))
+    return answer({"items": [box_body(box) for box in found]})
 
 
 async def create_shipment(request: Request) -> Response:
@@ -55,18 +44,18 @@ async def create_shipment(request: Request) -> Response:
 
 async def get_shipment(request: Request) -> Response:
     shipment_id = shipment_id_of(request)
-    return answer(PublicShipmentRead.of(await read(core_of(request), caller_of(request).tenant, shipment_id)))
+    return answer(shipment_body(await read(core_of(request), caller_of(request).tenant, shipment_id)))
 
 
 async def get_pickup_pin(request: Request) -> Response:
     shipment_id = shipment_id_of(request)
     pin = await reveal_pin(core_of(request), caller_of(request), shipment_id)
-    return answer(PublicPickupPinRead(shipment_id=shipment_id, pickup_pin=pin), headers=NO_STORE)
+    return answer({"shipment_id": shipment_id, "pickup_pin": pin}, headers=NO_STORE)
 
 
 async def cancel_shipment(request: Request) -> Response:
     shipment_id = shipment_id_of(request)
-    return answer(PublicShipmentRead.of(await cancel(core_of(request), caller_of(request).tenant, shipment_id)))
+    return answer(shipment_body(await cancel(core_of(request), caller_of(request).tenant, shipment_id)))
 
 
 async def retry_shipment(request: Request) -> Response:
@@ -84,10 +73,9 @@ async def simulate_event(request: Request) -> Response:
     except InvalidRequest as invalid:
         raise ValidationFailed(details=[{"loc": ["body"], "msg": str(invalid), "type": "json_invalid"}]) from None
     shipment = await simulate(core_of(request), caller_of(request).tenant, shipment_id, wanted.event)
-    return answer(PublicShipmentRead.of(shipment))
+    return answer(shipment_body(shipment))
 
 
 def _reserved(reserved: Reserved) -> Response:
     headers = {**NO_STORE, "idempotent-replayed": "true"} if reserved.replayed else NO_STORE
-    body = PublicShipmentCreateResponse.of(reserved.shipment, pickup_pin=reserved.pin)
-    return answer(body, 201, headers)
+    return answer(shipment_body(reserved.shipment) | {"pickup_pin": reserved.pin}, 201, headers)

@@ -4,12 +4,13 @@ The key is looked at before anything else, so that a stranger learns nothing of 
 a path under the base address needs a key unless it is listed as open.
 """
 
-import asyncio
 import os
 import re
 import time
 from dataclasses import dataclass
+from functools import cache
 
+from prometheus_client import Histogram
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,7 +32,6 @@ from pickupbox.usecases.core import Caller, Core
 
 BASE = "/v1"
 OPEN = frozenset({f"{BASE}/openapi.json", f"{BASE}/docs"})
-REQUEST_SECONDS = 20.0
 PIN_PATH = re.compile(rf"{BASE}/shipments/[^/]+/pickup-pin")
 PIN_POLICY = Policy("pin", 60 / 3600, 60)
 
@@ -73,9 +73,8 @@ class Entrance:
             await send(message)
 
         try:
-            async with asyncio.timeout(REQUEST_SECONDS):
-                await self._admit(scope, headers, visit)
-                await self._app(scope, receive, send_with_headers)
+            await self._admit(scope, headers, visit)
+            await self._app(scope, receive, send_with_headers)
         except Exception as error:  # noqa: BLE001 - every request is answered, and an unexpected error is logged
             await _refusal(error, visit)(scope, receive, send_with_headers)
         finally:
@@ -132,25 +131,28 @@ def _refusal(error: Exception, visit: _Visit) -> Response:
         case HTTPException(status_code=405):
             refusal = MethodNotAllowed()
             headers.update(error.headers or {})
-        case TimeoutError():
-            refusal = TemporarilyUnavailable(retry_after=1)
         case _:
-            log().error("unexpected_error", request_id=visit.request_id, exc_info=error)
+            log.error("unexpected_error", request_id=visit.request_id, exc_info=error)
             refusal = InternalError()
     if isinstance(refusal, InvalidApiKey):
         headers["www-authenticate"] = "Bearer"
     if isinstance(refusal, TemporarilyUnavailable):
-        log().warning("unavailable", request_id=visit.request_id, cause=repr(refusal.__cause__ or error))
+        log.warning("unavailable", request_id=visit.request_id, cause=repr(refusal.__cause__ or error))
     REFUSALS.labels(refusal.code).inc()
     return envelope(refusal, visit.request_id, headers)
+
+
+@cache
+def _requests(operation: str, status: int) -> Histogram:
+    return REQUESTS.labels(operation, status)
 
 
 def _note(scope: Scope, visit: _Visit) -> None:
     seconds = time.perf_counter() - visit.began
     endpoint = scope.get("endpoint")
     operation = endpoint.__name__ if endpoint else "none"
-    REQUESTS.labels(operation, visit.status).observe(seconds)
-    log().info(
+    _requests(operation, visit.status).observe(seconds)
+    log.info(
         "request",
         request_id=visit.request_id,
         operation=operation,

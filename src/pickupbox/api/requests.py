@@ -1,18 +1,18 @@
-"""What an endpoint takes from a request, and how it answers."""
+"""What an endpoint takes from a request."""
 
-from collections.abc import Mapping
+import asyncio
 from typing import Annotated
 
 from pydantic import BaseModel, StringConstraints, TypeAdapter
 from pydantic import ValidationError as Invalid
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
 
 from pickupbox.api.errors import InvalidPath, problem_of
 from pickupbox.domain.errors import InvalidRequest, ValidationFailed
 from pickupbox.usecases.core import Caller, Core
 
 BODY_LIMIT = 64 * 1024
+BODY_SECONDS = 10.0
 SHIPMENT_ID_PATTERN = r"^[^\u0000-\u001f\u007f]+$"
 
 _shipment_id = TypeAdapter(Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")])
@@ -44,11 +44,12 @@ async def body_of[Model: BaseModel](request: Request, model: type[Model]) -> Mod
         raise InvalidRequest
     body = bytearray()
     try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > BODY_LIMIT:
-                raise InvalidRequest
-    except ClientDisconnect:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > BODY_LIMIT:
+                    raise InvalidRequest
+    except (ClientDisconnect, TimeoutError):
         raise InvalidRequest from None
     try:
         return model.model_validate_json(bytes(body))
@@ -57,7 +58,3 @@ async def body_of[Model: BaseModel](request: Request, model: type[Model]) -> Mod
     if problems[0]["type"] == "json_invalid":
         raise InvalidRequest
     raise ValidationFailed(details=[problem_of(problem, "body") for problem in problems])
-
-
-def answer(model: BaseModel, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(model.model_dump_json(), status, headers, "application/json")

@@ -1,13 +1,12 @@
 """The bodies of the contract, under the contract's names."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
 from pickupbox.domain.lifecycle import CompartmentState, Event, Status
 from pickupbox.domain.pins import PIN_PATTERN
-from pickupbox.domain.shipment import Shipment
 from pickupbox.usecases.simulate import SandboxEvent
 
 
@@ -48,28 +47,6 @@ class PublicShipmentRead(_Read):
     pickup_expires_at: Annotated[datetime | None, Field(description="Customer pickup expiry, UTC")]
     picked_up_at: Annotated[datetime | None, Field(description="Confirmed pickup time, UTC")]
     updated_at: Annotated[datetime, Field(description="Last shipment change, UTC")]
-
-    @classmethod
-    def of(cls, shipment: Shipment, **more: Any) -> Self:
-        values: dict[str, Any] = {
-            "id": shipment.id,
-            "external_order_id": shipment.external_order_id,
-            "attempt_number": shipment.attempt_number,
-            "retry_of_shipment_id": shipment.retry_of_shipment_id,
-            "box_id": shipment.box_id,
-            "compartment_code": shipment.compartment_code,
-            "customer_name": shipment.customer_name,
-            "status": shipment.status,
-            "compartment_state": shipment.compartment_state,
-            "pickup_enabled": shipment.pickup_enabled,
-            "reservation_expires_at": shipment.reservation_expires_at,
-            "loaded_at": shipment.loaded_at,
-            "pickup_available_at": shipment.pickup_available_at,
-            "pickup_expires_at": shipment.pickup_expires_at,
-            "picked_up_at": shipment.picked_up_at,
-            "updated_at": shipment.updated_at,
-        }
-        return cls.model_construct(**values, **more)
 
 
 class PublicShipmentCreateResponse(PublicShipmentRead):

@@ -47,6 +47,14 @@ async def list_active(connection: Connection, tenant: str) -> list[Box]:
     return [Box(*row.values()) for row in rows]
 
 
+async def is_active(connection: Connection, tenant: str, box_id: str) -> bool:
+    """Whether the tenant has such a box and offers it."""
+    active: bool | None = await connection.fetchval(
+        "SELECT active FROM boxes WHERE tenant_id = $1 AND id = $2", tenant, box_id
+    )
+    return active is True
+
+
 async def list_overview(connection: Connection, tenant: str) -> list[BoxOverview]:
     rows = await connection.fetch(
         """

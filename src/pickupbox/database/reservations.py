@@ -27,64 +27,48 @@ class Asked:
     pin: SealedPin
     pin_lookup: bytes
     pin_lookup_before: bytes | None  # the same PIN under the secret before, while a rotation is under way
-    event_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of it: the shipment, or which of box and compartment was found on the way."""
-
-    shipment: Shipment | None
-    box_found: bool
-    compartment_found: bool
 
 
 # The k-th reservation of a box takes its k-th free compartment that nobody else is taking. What loses on a
 # unique index (order, PIN, compartment) is left out by ON CONFLICT and fails nobody else; only what was
 # inserted takes its compartment and tells its event. Inserting in one order keeps two batches that carry the
-# same orders from waiting for each other in a circle.
+# same orders from waiting for each other in a circle. The event has the shipment's own time and chance in its id.
 RESERVE = f"""
-    WITH asked AS (
-        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::text[],
-            $8::int[], $9::int[], $10::text[], $11::bytea[], $12::bytea[], $13::bytea[], $14::text[])
-        WITH ORDINALITY AS a (tenant_id, id, external_order_id, attempt_number, retry_of_shipment_id, box_id,
-            customer_name, reservation_ttl_minutes, pickup_ttl_minutes, pin_secret_id, pin_sealed, pin_lookup,
-            pin_lookup_before, event_id, n)
-    ), placed AS (
-        SELECT a.*, b.reservation_ttl_minutes AS box_reservation_ttl, b.pickup_ttl_minutes AS box_pickup_ttl,
-               row_number() OVER (PARTITION BY a.tenant_id, a.box_id ORDER BY a.n) AS turn
-        FROM asked a JOIN boxes b ON b.tenant_id = a.tenant_id AND b.id = a.box_id AND b.active
-    ), free AS (
-        SELECT wish.tenant_id, wish.box_id, c.code,
-               row_number() OVER (PARTITION BY wish.tenant_id, wish.box_id ORDER BY c.position) AS turn
-        FROM (SELECT tenant_id, box_id, count(*) AS wanted FROM placed GROUP BY tenant_id, box_id) wish
+    WITH free AS (
+        SELECT w.wish, b.tenant_id, b.id AS box_id, b.reservation_ttl_minutes, b.pickup_ttl_minutes, c.code,
+               row_number() OVER (PARTITION BY w.wish ORDER BY c.position) AS turn
+        FROM unnest($1::text[], $2::text[], $3::int[]) WITH ORDINALITY AS w (tenant_id, box_id, wanted, wish)
+        JOIN boxes b ON b.tenant_id = w.tenant_id AND b.id = w.box_id AND b.active
         CROSS JOIN LATERAL (
             SELECT code, position FROM compartments
-            WHERE tenant_id = wish.tenant_id AND box_id = wish.box_id AND shipment_id IS NULL AND in_service
-            ORDER BY position LIMIT wish.wanted
+            WHERE tenant_id = w.tenant_id AND box_id = w.box_id AND shipment_id IS NULL AND in_service
+            ORDER BY position LIMIT w.wanted
             FOR NO KEY UPDATE SKIP LOCKED
         ) c
-    ), matched AS (
-        SELECT p.*, f.code FROM placed p
-        JOIN free f ON f.tenant_id = p.tenant_id AND f.box_id = p.box_id AND f.turn = p.turn
     ), made AS (
         INSERT INTO shipments (tenant_id, id, external_order_id, attempt_number, retry_of_shipment_id, box_id,
             compartment_code, customer_name, reservation_ttl_minutes, pickup_ttl_minutes, stage, trail,
             event_count, created_at, updated_at, reservation_expires_at, due_at, pin_secret_id, pin_sealed,
             pin_lookup)
-        SELECT m.tenant_id, m.id, m.external_order_id, m.attempt_number, m.retry_of_shipment_id, m.box_id,
-            m.code, m.customer_name, t.reservation, t.pickup, $15, ARRAY[$16], 1, now(), now(), t.expires,
-            t.expires, m.pin_secret_id, m.pin_sealed, m.pin_lookup
-        FROM matched m CROSS JOIN LATERAL (
-            SELECT coalesce(m.reservation_ttl_minutes, m.box_reservation_ttl) AS reservation,
-                   coalesce(m.pickup_ttl_minutes, m.box_pickup_ttl) AS pickup,
-                   now() + make_interval(mins => coalesce(m.reservation_ttl_minutes, m.box_reservation_ttl)) AS expires
+        SELECT f.tenant_id, a.id, a.external_order_id, a.attempt_number, a.retry_of_shipment_id, f.box_id, f.code,
+            a.customer_name, t.reservation, t.pickup, $17, ARRAY[$18], 1, now(), now(),
+            now() + make_interval(mins => t.reservation), now() + make_interval(mins => t.reservation),
+            a.pin_secret_id, a.pin_sealed, a.pin_lookup
+        FROM unnest($4::int[], $5::int[], $6::text[], $7::text[], $8::int[], $9::text[], $10::text[], $11::int[],
+                    $12::int[], $13::text[], $14::bytea[], $15::bytea[], $16::bytea[])
+            AS a (wish, turn, id, external_order_id, attempt_number, retry_of_shipment_id, customer_name,
+                  reservation_ttl_minutes, pickup_ttl_minutes, pin_secret_id, pin_sealed, pin_lookup, pin_lookup_before)
+        JOIN free f ON f.wish = a.wish AND f.turn = a.turn
+        CROSS JOIN LATERAL (
+            SELECT coalesce(a.reservation_ttl_minutes, f.reservation_ttl_minutes) AS reservation,
+                   coalesce(a.pickup_ttl_minutes, f.pickup_ttl_minutes) AS pickup
         ) t
-        WHERE m.pin_lookup_before IS NULL OR NOT EXISTS (
-            SELECT FROM shipments o
-            WHERE o.box_id = m.box_id AND o.pin_lookup = m.pin_lookup_before AND o.released_at IS NULL
+        -- A count, not EXISTS: that could be planned as a hash of every live PIN there is.
+        WHERE a.pin_lookup_before IS NULL OR 0 = (
+            SELECT count(*) FROM shipments o
+            WHERE o.box_id = f.box_id AND o.pin_lookup = a.pin_lookup_before AND o.released_at IS NULL
         )
-        ORDER BY m.tenant_id, m.external_order_id
+        ORDER BY a.external_order_id
         ON CONFLICT DO NOTHING
         RETURNING *
     ), taken AS (
@@ -92,33 +76,37 @@ RESERVE = f"""
         WHERE c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
     ), told AS (
         INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data)
-        SELECT s.created_at, s.tenant_id, s.id, 1, 1, a.event_id, e.type, s.created_at, {DATA}
+        SELECT s.created_at, s.tenant_id, s.id, 1, 1, 'evt' || substr(s.id, 4), e.type, s.created_at, {DATA}
         FROM made s
-        JOIN asked a ON a.id = s.id
         JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
-        CROSS JOIN (VALUES ($17::text, $18::text, $19::text)) AS e (type, status, compartment_state)
+        CROSS JOIN (VALUES ($19::text, $20::text, $21::text)) AS e (type, status, compartment_state)
     )
-    SELECT {COLUMNS}, a.n, p.n IS NOT NULL AS box_found, m.code IS NOT NULL AS compartment_found
-    FROM asked a
-    LEFT JOIN placed p ON p.n = a.n
-    LEFT JOIN matched m ON m.n = a.n
-    LEFT JOIN made s ON s.id = a.id
+    SELECT {COLUMNS} FROM made s
 """
 
 
-async def insert_many(connection: Connection, asked: Sequence[Asked]) -> Sequence[Outcome]:
-    """Make reservations; those that cannot be made are refused without failing their neighbours."""
+async def insert_many(connection: Connection, asked: Sequence[Asked]) -> Sequence[Shipment | None]:
+    """Make reservations. None for one that lost: no such box, no compartment, or a unique index."""
     begin = step(None, Trigger.RESERVE)
     (emission,) = begin.emits
     face = FACES[emission.stage]
+    wishes: dict[tuple[str, str], list[int]] = {}
+    turns: list[tuple[int, int]] = []
+    for a in asked:
+        wish = wishes.setdefault((a.tenant_id, a.box_id), [len(wishes) + 1, 0])
+        wish[1] += 1
+        turns.append((wish[0], wish[1]))
     rows = await connection.fetch(
         RESERVE,
-        [a.tenant_id for a in asked],
+        [tenant for tenant, _ in wishes],
+        [box_id for _, box_id in wishes],
+        [wanted for _, wanted in wishes.values()],
+        [wish for wish, _ in turns],
+        [turn for _, turn in turns],
         [a.shipment_id for a in asked],
         [a.external_order_id for a in asked],
         [a.attempt_number for a in asked],
         [a.retry_of_shipment_id for a in asked],
-        [a.box_id for a in asked],
         [a.customer_name for a in asked],
         [a.reservation_ttl_minutes for a in asked],
         [a.pickup_ttl_minutes for a in asked],
@@ -126,18 +114,14 @@ async def insert_many(connection: Connection, asked: Sequence[Asked]) -> Sequenc
         [a.pin.sealed for a in asked],
         [a.pin_lookup for a in asked],
         [a.pin_lookup_before for a in asked],
-        [a.event_id for a in asked],
         begin.stage,
         Trigger.RESERVE,
         emission.event,
         face.status,
         face.compartment_state,
     )
-    outcomes: list[Outcome] = [Outcome(None, box_found=False, compartment_found=False)] * len(asked)
-    for row in rows:
-        shipment = shipment_of(row) if row["id"] is not None else None
-        outcomes[row["n"] - 1] = Outcome(shipment, row["box_found"], row["compartment_found"])
-    return outcomes
+    made = {row["id"]: shipment_of(row) for row in rows}
+    return [made.get(a.shipment_id) for a in asked]
 
 
 async def wait_for_free(connection: Connection, tenant: str, box_id: str) -> bool:

@@ -35,16 +35,19 @@ def shipment_of(row: Row) -> Shipment:
     return Shipment(*values)
 
 
+READ = f"""
+    SELECT {COLUMNS}, s.pin_secret_id, s.pin_sealed, w.n
+    FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (tenant_id, id, n)
+    JOIN shipments s ON s.tenant_id = w.tenant_id AND s.id = w.id
+"""
+
+
 async def read_many(
     connection: Connection, wanted: Sequence[tuple[str, str]]
 ) -> Sequence[tuple[Shipment, SealedPin] | None]:
     """Each (tenant, id) that is asked for, or None where the tenant has no such shipment."""
     rows = await connection.fetch(
-        f"""
-        SELECT {COLUMNS}, s.pin_secret_id, s.pin_sealed, w.n
-        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (tenant_id, id, n)
-        JOIN shipments s ON s.tenant_id = w.tenant_id AND s.id = w.id
-        """,
+        READ,
         [tenant for tenant, _ in wanted],
         [shipment_id for _, shipment_id in wanted],
     )
@@ -115,15 +118,15 @@ _RECORD = f"""
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
             $7::timestamptz[], $8::timestamptz[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[],
             $12::int[])
-        AS t (tenant_id, id, trigger, stage, updated_at, loaded_at, pickup_available_at, pickup_expires_at,
-              picked_up_at, released_at, due_at, tells)
+        WITH ORDINALITY AS t (tenant_id, id, trigger, stage, updated_at, loaded_at, pickup_available_at,
+            pickup_expires_at, picked_up_at, released_at, due_at, tells, n)
     ), saved AS (
         UPDATE shipments s SET stage = step.stage, trail = s.trail || step.trigger,
             event_count = s.event_count + step.tells, updated_at = step.updated_at, loaded_at = step.loaded_at,
             pickup_available_at = step.pickup_available_at, pickup_expires_at = step.pickup_expires_at,
             picked_up_at = step.picked_up_at, released_at = step.released_at, due_at = step.due_at
         FROM step WHERE s.tenant_id = step.tenant_id AND s.id = step.id
-        RETURNING s.*, step.tells
+        RETURNING s.*, step.tells, step.n
     ), freed AS (
         UPDATE compartments c SET shipment_id = NULL FROM saved s
         WHERE s.released_at IS NOT NULL
@@ -133,9 +136,9 @@ _RECORD = f"""
     INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data)
     SELECT s.created_at, s.tenant_id, s.id, s.event_count - s.tells + e.place, cardinality(s.trail),
            e.id, e.type, s.updated_at, {DATA}
-    FROM unnest($13::text[], $14::text[], $15::text[], $16::int[], $17::text[], $18::text[], $19::text[])
-        AS e (tenant_id, shipment_id, id, place, type, status, compartment_state)
-    JOIN saved s ON s.tenant_id = e.tenant_id AND s.id = e.shipment_id
+    FROM unnest($13::int[], $14::text[], $15::int[], $16::text[], $17::text[], $18::text[])
+        AS e (n, id, place, type, status, compartment_state)
+    JOIN saved s ON s.n = e.n
     JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
 """
 
@@ -152,8 +155,8 @@ async def record(connection: Connection, recordings: Sequence[Recording]) -> Non
     """Save steps of locked shipments with their events, in the caller's transaction."""
     shipments = [recording.advance.shipment for recording in recordings]
     told = [
-        (recording.advance.shipment, event_id, place, emission)
-        for recording in recordings
+        (n, event_id, place, emission)
+        for n, recording in enumerate(recordings, start=1)
         for place, (event_id, emission) in enumerate(
             zip(recording.event_ids, recording.advance.emits, strict=True), start=1
         )
@@ -172,8 +175,7 @@ async def record(connection: Connection, recordings: Sequence[Recording]) -> Non
         [s.released_at for s in shipments],
         [s.due_at for s in shipments],
         [len(recording.advance.emits) for recording in recordings],
-        [s.tenant_id for s, _, _, _ in told],
-        [s.id for s, _, _, _ in told],
+        [n for n, _, _, _ in told],
         [event_id for _, event_id, _, _ in told],
         [place for _, _, place, _ in told],
         [emission.event for _, _, _, emission in told],

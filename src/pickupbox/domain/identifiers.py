@@ -1,26 +1,21 @@
 """Identifiers: a prefix that says what, the cell that says where, then time and chance.
 
-`shp_c1_01k9zq3v8e…`: 48 bits of milliseconds keep them in order of creation, 80 bits of chance keep them
-unguessable. 26 characters of Crockford's base 32 in lower case, so they sort as text.
+`shp_c1_019a8f3c…`: 48 bits of milliseconds keep them in order of creation, 80 bits of chance keep them unguessable;
+32 hexadecimal digits, so they sort as text.
 """
 
 import re
 import zlib
 
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 CELL_PATTERN = "^[a-z][a-z0-9]{0,7}$"
-
-_PAIRS = [a + b for a in ALPHABET for b in ALPHABET]
 
 
 def identifier(prefix: str, cell: str, milliseconds: int, chance: bytes) -> str:
     """Make an identifier from 10 bytes of chance."""
     if len(chance) != 10:
         raise ValueError("an identifier takes 10 bytes of chance")
-    number = (milliseconds & (1 << 48) - 1) << 80 | int.from_bytes(chance)
-    pairs = [_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)]
-    return f"{prefix}_{cell}_{''.join(pairs)}"
+    return f"{prefix}_{cell}_{milliseconds:012x}{chance.hex()}"
 
 
 def api_key(environment_word: str, cell: str, chance: bytes) -> str:

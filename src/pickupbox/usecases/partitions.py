@@ -19,7 +19,7 @@ async def keep_partitions(core: Core) -> int:
                 if await partitions.create(connection, partitioned.table, first, end):
                     made += 1
                 else:
-                    log().warning(
+                    log.warning(
                         "partition_came_too_late",
                         table=partitioned.table,
                         first_day=str(first),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pickupbox.database import reservations, shipments
+from pickupbox.database import boxes, reservations, shipments
 from pickupbox.domain.errors import (
     BoxNotFound,
     ExternalOrderConflict,
@@ -45,20 +45,19 @@ async def reserve(core: Core, caller: Caller, wish: Wish) -> Reserved:
     """
     for _ in range(TRIES):
         pin = new_pin()
-        outcome = await core.db.together(reservations.insert_many, _asked(core, caller.tenant, wish, pin))
-        if outcome.shipment is not None:
+        shipment = await core.db.together(reservations.insert_many, _asked(core, caller.tenant, wish, pin))
+        if shipment is not None:
             RESERVATIONS.labels("made").inc()
-            return Reserved(outcome.shipment, pin, replayed=False)
+            return Reserved(shipment, pin, replayed=False)
         async with core.db.connection() as connection:
-            still_free = outcome.compartment_found or (
-                outcome.box_found and await reservations.wait_for_free(connection, caller.tenant, wish.box_id)
-            )
+            # In this order: a twin of this request that is taking the last compartment is then seen.
+            free = await reservations.wait_for_free(connection, caller.tenant, wish.box_id)
             first = await shipments.find_attempt(connection, caller.tenant, wish.external_order_id, wish.attempt_number)
+            if first is None and not await boxes.is_active(connection, caller.tenant, wish.box_id):
+                raise BoxNotFound
         if first is not None:
             return await _replay(core, caller, wish, *first)
-        if not outcome.box_found:
-            raise BoxNotFound
-        if not still_free:
+        if not free:
             raise NoCompartmentAvailable
         RESERVATIONS.labels("tried_again").inc()
     raise TemporarilyUnavailable(retry_after=1)
@@ -79,7 +78,6 @@ def _asked(core: Core, tenant: str, wish: Wish, pin: str) -> reservations.Asked:
         pin=core.vault.seal_pin(tenant, shipment_id, pin),
         pin_lookup=core.vault.pin_lookup(wish.box_id, pin),
         pin_lookup_before=core.vault.pin_lookup_before(wish.box_id, pin),
-        event_id=core.new_id("evt"),
     )
 
 

@@ -18,11 +18,11 @@ async def repeat(name: str, run: Callable[[], Awaitable[float]], stop: asyncio.E
         except TemporarilyUnavailable as error:
             rest = AFTER_AN_ERROR
             LOOP_RUNS.labels(name, "unavailable").inc()
-            log().warning("loop_waits_for_database", loop=name, cause=repr(error.__cause__))
+            log.warning("loop_waits_for_database", loop=name, cause=repr(error.__cause__))
         except Exception as error:  # noqa: BLE001 - one bad run must not end the loop; it is logged and counted
             rest = AFTER_AN_ERROR
             LOOP_RUNS.labels(name, "error").inc()
-            log().error("loop_failed", loop=name, exc_info=error)
+            log.error("loop_failed", loop=name, exc_info=error)
         else:
             LOOP_RUNS.labels(name, "ok").inc()
             LOOP_LAST.labels(name).set(time.time())

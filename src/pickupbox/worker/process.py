@@ -27,7 +27,7 @@ async def serve(core: Core) -> None:
     stop = asyncio.Event()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_number, stop.set)
-    log().info("worker_started", environment=core.environment, cell=core.cell)
+    log.info("worker_started", environment=core.environment, cell=core.cell)
     await work(core, stop)
     await core.db.close()
-    log().info("worker_stopped")
+    log.info("worker_stopped")

@@ -77,6 +77,7 @@ CREATE INDEX compartments_free ON compartments (tenant_id, box_id, position)
 SHIPMENTS = """
 -- A shipment is live until released_at is set: so long it holds its compartment and its PIN.
 -- trail is every trigger it went through, in order; replayed through the lifecycle it gives stage and events.
+-- No two indexes begin with the same column: a plan made while the table is empty cannot take the wrong one.
 CREATE TABLE shipments (
     tenant_id text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -103,8 +104,8 @@ CREATE TABLE shipments (
     pin_secret_id text COLLATE "C" NOT NULL,
     pin_sealed bytea NOT NULL,
     pin_lookup bytea NOT NULL,
-    PRIMARY KEY (tenant_id, id),
-    CONSTRAINT shipments_order UNIQUE (tenant_id, external_order_id, attempt_number),
+    PRIMARY KEY (id, tenant_id),
+    CONSTRAINT shipments_order UNIQUE (external_order_id, tenant_id, attempt_number),
     FOREIGN KEY (tenant_id, box_id, compartment_code) REFERENCES compartments (tenant_id, box_id, code),
     FOREIGN KEY (tenant_id, retry_of_shipment_id) REFERENCES shipments (tenant_id, id),
     CONSTRAINT shipments_first_or_retry CHECK ((attempt_number = 1) = (retry_of_shipment_id IS NULL)),
@@ -127,7 +128,7 @@ CREATE TABLE shipments (
 ) WITH (fillfactor = 80);
 CREATE UNIQUE INDEX shipments_live_compartment ON shipments (box_id, compartment_code) WHERE released_at IS NULL;
 CREATE UNIQUE INDEX shipments_live_pin ON shipments (box_id, pin_lookup) WHERE released_at IS NULL;
-CREATE UNIQUE INDEX shipments_one_retry ON shipments (tenant_id, retry_of_shipment_id)
+CREATE UNIQUE INDEX shipments_one_retry ON shipments (retry_of_shipment_id, tenant_id)
     WHERE retry_of_shipment_id IS NOT NULL;
 CREATE INDEX shipments_due_at ON shipments (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX shipments_named ON shipments (released_at) WHERE released_at IS NOT NULL AND customer_name IS NOT NULL;
@@ -143,7 +144,7 @@ CREATE TABLE events (
     type text COLLATE "C" NOT NULL,
     occurred_at timestamptz NOT NULL,
     data json NOT NULL,
-    PRIMARY KEY (shipment_created_at, tenant_id, shipment_id, sequence),
+    PRIMARY KEY (shipment_id, tenant_id, sequence, shipment_created_at),
     FOREIGN KEY (tenant_id, shipment_id) REFERENCES shipments (tenant_id, id)
 ) PARTITION BY RANGE (shipment_created_at);
 CREATE TABLE events_default PARTITION OF events DEFAULT;

@@ -1,0 +1,106 @@
+"""`python -m bench [quick]`: the API against the bare engine, and against itself with history, as ratios of one run."""
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from bench import bare, ours
+from bench.street import Street, clear_live, fill_history, known_ids, street
+
+WORKERS = 2
+GOALS = {"create_ratio": ">= 0.60", "read_ratio": ">= 0.20", "create_growth": "<= 1.2", "read_growth": "<= 1.2"}
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    rounds: int
+    seconds: int
+    history: int
+
+
+QUICK = Size(rounds=3, seconds=2, history=100_000)
+FULL = Size(rounds=7, seconds=6, history=5_000_000)
+
+
+def measure(size: Size) -> dict[str, list[float]]:
+    """What each contestant reached per second, round by round; the contestants take turns."""
+    reached: dict[str, list[float]] = {}
+    with ExitStack() as stack:
+        new, old = stack.enter_context(street()), stack.enter_context(street())
+        # A table that was vacuumed while empty looks smaller to the planner than any real one.
+        fill_history(new, 1000)
+        fill_history(old, size.history)
+        ids = {"new": known_ids(new), "old": known_ids(old)}
+        ports = {name: stack.enter_context(ours.api(s, WORKERS)) for name, s in (("new", new), ("old", old))}
+        for number in range(-1, size.rounds):
+            for name, run in contestants(size, number, new, old, ports, ids).items():
+                result = run()
+                if number >= 0:  # the first round only warms up
+                    reached.setdefault(name, []).append(result)
+    return reached
+
+
+def contestants(
+    size: Size, number: int, new: Street, old: Street, ports: dict[str, int], ids: dict[str, list[str]]
+) -> dict[str, Callable[[], float]]:
+    seconds = size.seconds if number >= 0 else 1
+
+    def then_clear(street: Street, create: Callable[[], float]) -> Callable[[], float]:
+        def run() -> float:
+            result = create()
+            clear_live(street)
+            return result
+
+        return run
+
+    prefix = f"round-{number + 1}"
+    return {
+        "create, bare": then_clear(new, lambda: bare.creates_per_second(new, seconds, number)),
+        "create, API": then_clear(new, lambda: ours.creates_per_second(new, ports["new"], seconds, prefix)),
+        "create, API with history": then_clear(
+            old, lambda: ours.creates_per_second(old, ports["old"], seconds, prefix)
+        ),
+        "read, bare": lambda: bare.reads_per_second(new, seconds, ids["new"]),
+        "read, API": lambda: ours.reads_per_second(new, ports["new"], seconds, ids["new"]),
+        "read, API with history": lambda: ours.reads_per_second(old, ports["old"], seconds, ids["old"]),
+    }
+
+
+def ratios(reached: dict[str, list[float]]) -> dict[str, float]:
+    """The median over the rounds of each round's own ratio."""
+
+    def over(above: str, below: str) -> float:
+        return round(statistics.median(a / b for a, b in zip(reached[above], reached[below], strict=True)), 3)
+
+    return {
+        "create_ratio": over("create, API", "create, bare"),
+        "read_ratio": over("read, API", "read, bare"),
+        "create_growth": over("create, API", "create, API with history"),
+        "read_growth": over("read, API", "read, API with history"),
+    }
+
+
+def main() -> None:
+    size = QUICK if "quick" in sys.argv[1:] else FULL
+    console = Console()
+    reached = measure(size)
+    table = Table("", "median/s", "lowest", "highest", title=f"{size.rounds} rounds of {size.seconds} s")
+    for name, results in reached.items():
+        table.add_row(name, *(f"{f(results):,.0f}" for f in (statistics.median, min, max)))
+    console.print(table)
+    found = ratios(reached)
+    goals = Table("ratio", "measured", "goal", title=f"history: {size.history:,} finished shipments")
+    for name, value in found.items():
+        goals.add_row(name, f"{value:.2f}", GOALS[name])
+    console.print(goals)
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()
