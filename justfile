@@ -30,6 +30,20 @@ test *args:
 bench *size:
     python -m bench {{ size }}
 
+# The long runs: 10,000 histories of the model, 100,000 bad inputs, 200 kills in 5,000 creates
+fuzz:
+    PICKUPBOX_MODEL_HISTORIES=10000 PICKUPBOX_MODEL_SEED=$(date +%s) pytest -n 0 tests/model
+    PICKUPBOX_FUZZ_CASES=100000 PICKUPBOX_FUZZ_SEED=$(date +%s) pytest -n 0 -s tests/fuzz
+    just crash
+
+# 5,000 creates while processes are killed 200 times
+crash:
+    PICKUPBOX_CRASH_CREATES=5000 PICKUPBOX_CRASH_KILLS=200 PICKUPBOX_CRASH_SEED=$(date +%s) pytest -n 0 tests/crashes
+
+# Plant every fault of tests/planted/faults.py in turn; the suite must catch each
+planted *words:
+    python -m tests.planted {{ words }}
+
 # A whole sandbox on loopback, with what to try next
 demo *args:
     pickupbox demo {{ args }}

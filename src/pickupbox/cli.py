@@ -10,7 +10,8 @@ import uvloop
 from prometheus_client import start_http_server
 from pydantic import ValidationError
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
+from rich.table import Column, Table
 
 from pickupbox import demo as demonstration
 from pickupbox.api.server import serve as serve_api
@@ -37,16 +38,27 @@ for name, group in (("tenant", tenant_app), ("box", box_app), ("key", key_app), 
     app.add_typer(group, name=name)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant's id, as `pickupbox tenant list` shows it.")]
+
+
+def _not_empty(name: str) -> str:
+    if not name.strip():
+        raise typer.BadParameter("a name is not empty")
+    return name
+
+
+Name = Annotated[str, typer.Argument(callback=_not_empty, help="As people know it.")]
+NameOption = Annotated[str, typer.Option("--name", callback=_not_empty, help="What the key is for.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
 
-out = Console()
-err = Console(stderr=True)
-
 
 def fail(text: str) -> typer.Exit:
-    err.print(f"[red]{text}[/red]", highlight=False)
+    Console(stderr=True).print(text, style="red", highlight=False, markup=False, soft_wrap=True)
     return typer.Exit(1)
+
+
+def _away(cause: BaseException | None) -> typer.Exit:
+    return fail(f"PostgreSQL does not answer: {cause}\nCheck PICKUPBOX_DATABASE_URL.")
 
 
 def settings() -> Settings:
@@ -87,21 +99,29 @@ def run[Result](act: Callable[[Core], Awaitable[Result]]) -> Result:
     try:
         return uvloop.run(with_core())
     except TemporarilyUnavailable as error:
-        raise fail(f"PostgreSQL does not answer: {error.__cause__}\nCheck PICKUPBOX_DATABASE_URL.") from None
+        raise _away(error.__cause__) from None
+
+
+def _table(*headers: str) -> Table:
+    """A table that begins with an id, which is never cut: it is there to be copied."""
+    return Table(Column("Id", no_wrap=True), *headers)
 
 
 def say(text: str, value: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(value) + "\n")
     else:
-        out.print(text, highlight=False, soft_wrap=True)
+        Console().print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 @app.command()
 def migrate() -> None:
     """Bring the database to this version's schema. Run it once per release, before the processes."""
     chosen = settings()
-    schema.migrate(chosen.database_url)
+    try:
+        schema.migrate(chosen.database_url)
+    except schema.AwayError as error:
+        raise _away(error) from None
 
     async def prepare(core: Core) -> str | None:
         async with core.db.connection() as connection:
@@ -116,7 +136,7 @@ def migrate() -> None:
 
     if warning := run(prepare):
         raise fail(warning)
-    out.print(f"The database is at revision {schema.newest_revision()}.")
+    Console().print(f"The database is at revision {schema.newest_revision()}.")
 
 
 @app.command()
@@ -127,7 +147,7 @@ def api(
     metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics; none if omitted.")] = None,
 ) -> None:
     """Serve the public API."""
-    if workers > 1 and settings().rate_limit_url == "memory://":
+    if settings().rate_limit_url == "memory://" and workers > 1:
         raise fail("Several API processes must share their rate limits: set PICKUPBOX_RATE_LIMIT_URL=redis://…")
     serve_api(host, port, workers, metrics_port)
 
@@ -151,13 +171,13 @@ def check(tenant: Annotated[str | None, typer.Option("--tenant", help="Only this
     findings = run(lambda core: checking.check(core, tenant))
     table = Table("", "Invariant", "Breaches")
     for finding in findings:
-        shown = "\n".join(finding.breaches[:5]) or "none"
-        table.add_row(str(finding.number), finding.invariant, shown, style="red" if finding.breaches else "")
-    out.print(table)
-    broken = [finding.number for finding in findings if finding.breaches]
+        count = str(len(finding.breaches) or "none")
+        table.add_row(str(finding.number), finding.invariant, count, style="red" if finding.breaches else "")
+    Console().print(table)
+    broken = [f"{finding.number}: {breach}" for finding in findings for breach in finding.breaches[:5]]
     if broken:
-        raise fail(f"Broken: {', '.join(map(str, broken))}")
-    out.print("All hold. (7, deliveries of events, comes with webhooks.)", highlight=False)
+        raise fail("\n".join(broken))
+    Console().print("All hold. (7, deliveries of events, comes with webhooks.)", highlight=False)
 
 
 @app.command()
@@ -174,7 +194,7 @@ def demo(
 
 
 @tenant_app.command("add")
-def tenant_add(name: str, as_json: JsonOption = False) -> None:
+def tenant_add(name: Name, as_json: JsonOption = False) -> None:
     """Add a tenant."""
     tenant = run(lambda core: add_tenant(core, name))
     say(f"{tenant}\nNext: pickupbox key add --tenant {tenant}", {"id": tenant}, as_json=as_json)
@@ -188,14 +208,18 @@ def tenant_list() -> None:
         async with core.db.connection() as connection:
             return await tenants.list_all(connection)
 
-    table = Table("Id", "Name", "Requests/s", "Burst", "Since")
+    table = _table("Name", "Rate/s", "Burst", "Since")
     for t in run(list_them):
-        table.add_row(t.id, t.name, str(t.rate_per_second), str(t.rate_burst), f"{t.created_at:%Y-%m-%d}")
-    out.print(table)
+        table.add_row(t.id, escape(t.name), str(t.rate_per_second), str(t.rate_burst), f"{t.created_at:%Y-%m-%d}")
+    Console().print(table)
 
 
 @tenant_app.command("rate")
-def tenant_rate(tenant: TenantOption, per_second: int, burst: int) -> None:
+def tenant_rate(
+    tenant: TenantOption,
+    per_second: Annotated[int, typer.Argument(min=1, max=1_000_000)],
+    burst: Annotated[int, typer.Argument(min=1, max=1_000_000)],
+) -> None:
     """Set how fast each key of a tenant may ask."""
 
     async def set_it(core: Core) -> bool:
@@ -208,7 +232,7 @@ def tenant_rate(tenant: TenantOption, per_second: int, burst: int) -> None:
 
 @box_app.command("add")
 def box_add(
-    name: str,
+    name: Name,
     tenant: TenantOption,
     compartments: Annotated[int, typer.Option(min=1, max=500)] = 12,
     location: Annotated[str | None, typer.Option(help="Short location label.")] = None,
@@ -230,10 +254,10 @@ def box_list(tenant: TenantOption) -> None:
         async with core.db.connection() as connection:
             return await boxes.list_overview(connection, tenant)
 
-    table = Table("Id", "Name", "Active", "Free")
+    table = _table("Name", "Active", "Free")
     for b in run(list_them):
-        table.add_row(b.id, b.name, "yes" if b.active else "no", f"{b.free} of {b.compartments}")
-    out.print(table)
+        table.add_row(b.id, escape(b.name), "yes" if b.active else "no", f"{b.free} of {b.compartments}")
+    Console().print(table)
 
 
 @box_app.command("activate")
@@ -249,7 +273,7 @@ def box_activate(box_id: str, tenant: TenantOption, off: Annotated[bool, typer.O
 
 
 @key_app.command("add")
-def key_add(tenant: TenantOption, name: str = "default", as_json: JsonOption = False) -> None:
+def key_add(tenant: TenantOption, name: NameOption = "default", as_json: JsonOption = False) -> None:
     """Make an API key. A second of the same name rotates: both live until you revoke the first."""
     key = run(lambda core: issue_key(core, tenant, name))
     if key is None:
@@ -265,11 +289,11 @@ def key_list(tenant: TenantOption) -> None:
         async with core.db.connection() as connection:
             return await tenants.list_keys(connection, tenant)
 
-    table = Table("Id", "Name", "Key", "Secret", "Made", "Last used", "Revoked")
+    table = _table("Name", "Ends", "Secret", "Last used", "State")
     for k in run(list_them):
-        moments = [f"{at:%Y-%m-%d %H:%M}" if at else "" for at in (k.created_at, k.last_used_at, k.revoked_at)]
-        table.add_row(k.id, k.name, k.shown, k.secret_id, *moments)
-    out.print(table)
+        used = f"{k.last_used_at:%Y-%m-%d}" if k.last_used_at else "never"
+        table.add_row(k.id, escape(k.name), k.shown[-4:], k.secret_id, used, "revoked" if k.revoked_at else "live")
+    Console().print(table)
 
 
 @key_app.command("revoke")
@@ -288,4 +312,4 @@ def secret_new(secret_id: Annotated[str, typer.Argument(help="A short name, such
 @secret_app.command("rewrap")
 def secret_rewrap() -> None:
     """Seal every PIN again under the current secret; then the one before it can go. See docs/secrets.md."""
-    out.print(f"{run(rewrap)} PINs sealed again.")
+    Console().print(f"{run(rewrap)} PINs sealed again.")

@@ -20,7 +20,7 @@ def _readable(text: SecretStr) -> SecretStr:
 class Settings(BaseSettings):
     """Every field is PICKUPBOX_… in the environment; those without a default are required."""
 
-    model_config = SettingsConfigDict(env_prefix="PICKUPBOX_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="PICKUPBOX_", frozen=True, extra="ignore", hide_input_in_errors=True)
 
     database_url: str = Field(default=LOCAL_DATABASE, description="PostgreSQL 15 or newer")
     environment: Literal["sandbox", "production"] = Field(description="what this deployment is")

@@ -67,13 +67,20 @@ class Shop:
 
     async def events(self, shipment_id: str) -> list[str]:
         """The types of the events that the shipment told, in order."""
+        return [type_ for type_, _, _ in await self.told(shipment_id)]
+
+    async def told(self, shipment_id: str) -> list[tuple[str, str, str]]:
+        """Type, status and compartment state of the events that the shipment told, in order."""
         async with self.core.db.connection() as connection:
             rows = await connection.fetch(
-                "SELECT type FROM events WHERE tenant_id = $1 AND shipment_id = $2 ORDER BY sequence",
+                """
+                SELECT type, data ->> 'status', data ->> 'compartment_state' FROM events
+                WHERE tenant_id = $1 AND shipment_id = $2 ORDER BY sequence
+                """,
                 self.tenant,
                 shipment_id,
             )
-        return [row["type"] for row in rows]
+        return [tuple(row.values()) for row in rows]
 
 
 async def open_shop(core: Core, app: ASGIApp, *, compartments: int = 12, rate: int = FAST, burst: int = FAST) -> Shop:

@@ -28,7 +28,7 @@ def routes(environment: str) -> list[BaseRoute]:
         Route(f"{BASE}/shipments/{{shipment_id}}/cancel", endpoints.cancel_shipment, methods=["POST"]),
         Route(f"{BASE}/shipments/{{shipment_id}}/retry", endpoints.retry_shipment, methods=["POST"]),
         Route(f"{BASE}/openapi.json", openapi(environment), methods=["GET"], name="openapi"),
-        Route(f"{BASE}/docs", docs, methods=["GET"]),
+        Route(f"{BASE}/docs", docs(environment), methods=["GET"], name="docs"),
         Route("/livez", health.livez, methods=["GET"]),
         Route("/readyz", health.readyz, methods=["GET"]),
     ]

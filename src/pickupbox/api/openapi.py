@@ -132,7 +132,8 @@ def _components() -> dict[str, Any]:
     for optional in ("input", "ctx"):
         components["ValidationError"]["properties"][optional].pop("default", None)
     components["HTTPValidationError"]["properties"]["detail"].pop("default", None)
-    return dict(sorted(components.items()))
+    published = {model.__name__ for model in _COMPONENTS} | set(_PUBLIC_NAMES.values())
+    return {name: components[name] for name in sorted(published)}
 
 
 def _without_titles(node: Any) -> Any:
@@ -155,7 +156,7 @@ def openapi(environment: str) -> Callable[[Request], Awaitable[Response]]:
     return openapi_document
 
 
-async def docs(_: Request) -> Response:
+def docs(environment: str) -> Callable[[Request], Awaitable[Response]]:
     """A plain reference page; the document beside it is for tools."""
     sections = "".join(
         f"<section><h2><code>{operation.method} {html.escape(operation.path)}</code></h2>"
@@ -163,8 +164,14 @@ async def docs(_: Request) -> Response:
         f"<p>Answers {operation.success_status} <code>{operation.success_model.__name__}</code>; errors "
         f"{', '.join(map(str, operation.error_statuses))}.</p></section>"
         for operation in OPERATIONS
+        if environment == "sandbox" or not operation.sandbox_only
     )
-    return HTMLResponse(_PAGE.replace("{sections}", sections), headers={"content-security-policy": _ONLY_OUR_STYLE})
+    page = _PAGE.replace("{sections}", sections)
+
+    async def docs_page(_: Request) -> Response:
+        return HTMLResponse(page, headers={"content-security-policy": _ONLY_OUR_STYLE})
+
+    return docs_page
 
 
 _ONLY_OUR_STYLE = "default-src 'none'; style-src 'unsafe-inline'"

@@ -13,7 +13,7 @@ from pickupbox.usecases.core import Caller, Core
 
 BODY_LIMIT = 64 * 1024
 BODY_SECONDS = 10.0
-SHIPMENT_ID_PATTERN = r"^[^\u0000-\u001f\u007f]+$"
+SHIPMENT_ID_PATTERN = r"^[^\u0000-\u001f\u007f/]+$"
 
 _shipment_id = TypeAdapter(Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")])
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from pickupbox.domain.lifecycle import CompartmentState, Event, Status
 from pickupbox.domain.pins import PIN_PATTERN
@@ -67,23 +67,31 @@ def _storable(text: str) -> str:
 Text = AfterValidator(_storable)
 
 
+def _whole(value: Any) -> Any:
+    # JSON has one kind of number: to its schema 60.0 is an integer like 60.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = BeforeValidator(_whole)
+
+
 class PublicShipmentCreate(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    box_id: Annotated[str, Text, Field(min_length=1, max_length=64, description="An id returned by GET /boxes")]
+    box_id: Annotated[str, Field(min_length=1, max_length=64, description="An id returned by GET /boxes"), Text]
     external_order_id: Annotated[
         str,
-        Text,
         Field(min_length=1, max_length=160, description="Unique within the tenant; also the idempotency key"),
+        Text,
     ]
     customer_name: Annotated[
-        Annotated[str, Text, Field(max_length=160)] | None, Field(description="Shown to tenant operators")
+        Annotated[str, Field(max_length=160), Text] | None, Field(description="Shown to tenant operators")
     ] = None
     reservation_ttl_minutes: Annotated[
-        Annotated[int, Field(ge=15, le=10080)] | None, Field(description="The box's setting if omitted")
+        Annotated[int, Field(ge=15, le=10080), Whole] | None, Field(description="The box's setting if omitted")
     ] = None
     pickup_ttl_minutes: Annotated[
-        Annotated[int, Field(ge=60, le=43200)] | None,
+        Annotated[int, Field(ge=60, le=43200), Whole] | None,
         Field(description="Counted from loading; the box's setting if omitted"),
     ] = None
 

@@ -10,6 +10,7 @@ import asyncpg
 
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.gathering import Gathering
+from pickupbox.telemetry import BATCH
 
 type Connection = asyncpg.pool.PoolConnectionProxy[asyncpg.Record]
 type Row = asyncpg.Record
@@ -57,6 +58,10 @@ def _away_as_refusal() -> Iterator[None]:
         yield
     except (*_AWAY, *_TRY_AGAIN) as error:
         raise TemporarilyUnavailable(retry_after=1) from error
+    except asyncpg.PostgresError as error:
+        # PostgreSQL quotes the whole row of a broken constraint, and the row may hold a customer's name.
+        error.detail = None
+        raise
 
 
 class Database:
@@ -120,6 +125,7 @@ class Database:
         return cast(Answer, await gathering.ask(question))
 
     async def _ask_many(self, ask_many: Callable[..., Awaitable[Any]], questions: Sequence[Any]) -> Any:
+        BATCH.labels(ask_many.__name__).observe(len(questions))
         async with self.connection() as connection:
             return await ask_many(connection, questions)
 

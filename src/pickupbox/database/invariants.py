@@ -69,9 +69,10 @@ BREACHES: dict[int, str] = {
     12: """
         SELECT 'event ' || e.id || ' does not show its own shipment' FROM shipments s
         JOIN events e ON e.shipment_created_at = s.created_at AND e.tenant_id = s.tenant_id AND e.shipment_id = s.id
-        WHERE {mine} AND (e.data ->> 'shipment_id', e.data ->> 'external_order_id', e.data ->> 'box_id',
-                          e.data ->> 'compartment_code', e.data ->> 'retry_of_shipment_id')
-            IS DISTINCT FROM (s.id, s.external_order_id, s.box_id, s.compartment_code, s.retry_of_shipment_id)
+        WHERE {mine} AND (e.data ->> 'shipment_id', e.data ->> 'external_order_id', e.data ->> 'attempt_number',
+                          e.data ->> 'box_id', e.data ->> 'compartment_code', e.data ->> 'retry_of_shipment_id')
+            IS DISTINCT FROM (s.id, s.external_order_id, s.attempt_number::text, s.box_id, s.compartment_code,
+                              s.retry_of_shipment_id)
         UNION ALL
         SELECT 'event ' || s.id || ' belongs to no shipment' FROM events s
         WHERE {mine} AND NOT EXISTS (SELECT FROM shipments o WHERE o.tenant_id = s.tenant_id AND o.id = s.shipment_id
@@ -119,7 +120,8 @@ async def histories(connection: Connection, tenant: str | None) -> list[History]
         f"""
         SELECT min(id) AS example, stage, trail, event_count, told FROM (
             SELECT s.id, s.stage, s.trail, s.event_count, ARRAY (
-                SELECT concat_ws(' ', e.sequence, e.step, e.type, e.data ->> 'status', e.data ->> 'compartment_state')
+                SELECT concat_ws(' ', e.sequence, e.step, e.type, coalesce(e.data ->> 'status', '-'),
+                                 coalesce(e.data ->> 'compartment_state', '-'))
                 FROM events e WHERE e.shipment_created_at = s.created_at AND e.tenant_id = s.tenant_id
                   AND e.shipment_id = s.id ORDER BY e.sequence
             ) AS told

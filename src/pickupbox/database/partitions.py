@@ -1,4 +1,4 @@
-"""Time partitions: made ahead of time, dropped when old, never deleted from."""
+"""Time partitions: made ahead of time, never deleted from."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -42,6 +42,8 @@ async def create(connection: Connection, table: str, first: date, end: date) -> 
     """Make one partition; False if rows of that time already lie in the default partition."""
     try:
         async with connection.transaction():
+            # Two workers that make the same partition at once would trip over each other.
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtext('pickupbox.partitions'))")
             await connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {name_of(table, first)} PARTITION OF {table} "
                 f"FOR VALUES FROM ('{first} 00:00+00') TO ('{end} 00:00+00')"

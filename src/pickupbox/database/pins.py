@@ -16,17 +16,15 @@ class StoredPin:
     lookup: bytes
 
 
-async def after(connection: Connection, tenant: str, shipment_id: str, *, but_not: str, limit: int) -> list[StoredPin]:
-    """The next PINs that another secret than `but_not` sealed, in order of (tenant, shipment)."""
+async def after(connection: Connection, shipment_id: str, tenant: str, limit: int) -> list[StoredPin]:
+    """The PINs of the next shipments, in the order of the primary key."""
     rows = await connection.fetch(
         """
         SELECT tenant_id, id, box_id, pin_secret_id, pin_sealed, pin_lookup FROM shipments
-        WHERE (tenant_id, id) > ($1, $2) AND pin_secret_id <> $3
-        ORDER BY tenant_id, id LIMIT $4 FOR NO KEY UPDATE
+        WHERE (id, tenant_id) > ($1, $2) ORDER BY id, tenant_id LIMIT $3 FOR NO KEY UPDATE
         """,
-        tenant,
         shipment_id,
-        but_not,
+        tenant,
         limit,
     )
     return [

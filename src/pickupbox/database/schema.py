@@ -10,17 +10,25 @@ from pickupbox.database.connection import Connection
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
+class AwayError(Exception):
+    """PostgreSQL does not answer, or lets us in no more."""
+
+
 def migrate(url: str) -> None:
     """Run the migrations that are missing, each in a transaction; one migrator at a time."""
     # Imported here: Alembic takes a second to load, and every other command and process does without it.
     from alembic import command
     from alembic.config import Config
+    from sqlalchemy.exc import OperationalError
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     config.set_main_option("path_separator", "os")
     config.attributes["url"] = urlunsplit(urlsplit(url)._replace(scheme="postgresql+psycopg"))
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except OperationalError as error:
+        raise AwayError(str(error.orig).strip()) from error
 
 
 def newest_revision() -> str:

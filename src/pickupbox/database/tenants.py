@@ -72,12 +72,12 @@ async def insert_key(
         kept = await connection.fetchval(
             """
             INSERT INTO api_keys (tenant_id, id, name, slot, shown, secret_id, hmac)
-            SELECT $1, $2, $3, slot, $4, $5, $6 FROM generate_series(1, 2) AS slot
+            SELECT $1, $2, $3, free.slot, $4, $5, $6 FROM generate_series(1, 2) AS free (slot)
             WHERE NOT EXISTS (
                 SELECT FROM api_keys k
-                WHERE k.tenant_id = $1 AND k.name = $3 AND k.slot = slot AND k.revoked_at IS NULL
+                WHERE k.tenant_id = $1 AND k.name = $3 AND k.slot = free.slot AND k.revoked_at IS NULL
             )
-            ORDER BY slot LIMIT 1
+            ORDER BY free.slot LIMIT 1
             RETURNING true
             """,
             tenant,
@@ -122,8 +122,10 @@ async def find_key_holders(connection: Connection, wanted: Sequence[tuple[bytes,
         """
         SELECT w.place, k.tenant_id, k.id, t.rate_per_second, t.rate_burst
         FROM unnest($1::bytea[], $2::int[]) AS w (hmac, place)
-        JOIN api_keys k ON k.hmac = w.hmac AND k.revoked_at IS NULL
+        -- Lateral: a plan made while the table is empty must go by the key, too.
+        CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE hmac = w.hmac LIMIT 1) AS k
         JOIN tenants t ON t.id = k.tenant_id
+        WHERE k.revoked_at IS NULL
         """,
         [hmac for hmacs in wanted for hmac in hmacs],
         [place for place, hmacs in enumerate(wanted) for _ in hmacs],

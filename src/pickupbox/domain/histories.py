@@ -23,6 +23,9 @@ _NOT_YET_TOLD = {Stage.PROTECTED, Stage.CORRECTING}
 
 def breaches(stage: str, trail: Sequence[str], event_count: int, told: Sequence[Told]) -> Iterator[tuple[int, str]]:
     """Breached invariants with their numbers; none for a legal history."""
+    if stage not in Stage:
+        yield 4, f"nobody knows the stage {stage}"
+        return
     try:
         steps = replay([Trigger(trigger) for trigger in trail])
     except (NotInTableError, ValueError) as error:

@@ -6,6 +6,7 @@ import orjson
 
 from pickupbox.database import audit
 from pickupbox.database.audit import Entry, Link
+from pickupbox.database.invariants import hold_one_snapshot
 from pickupbox.telemetry import SEALED
 from pickupbox.usecases.core import Core
 
@@ -55,6 +56,7 @@ async def broken_links(core: Core, tenant: str | None = None) -> list[str]:
     broken: list[str] = []
     ends: dict[str, Link] = {}
     async with core.db.transaction() as tx:
+        await hold_one_snapshot(tx)
         async for entry, link in audit.chain(tx, tenant):
             # The oldest partitions may have been dropped: a chain may begin at any number.
             before = ends.get(entry.tenant_id)

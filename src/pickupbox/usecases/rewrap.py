@@ -10,16 +10,17 @@ BATCH = 500
 
 async def rewrap(core: Core) -> int:
     """Seal again what another secret sealed, batch by batch; how many PINs that were. Can be repeated."""
-    tenant = shipment_id = ""
+    shipment_id = tenant = ""
     count = 0
     while True:
         async with core.db.transaction() as tx:
-            batch = await pins.after(tx, tenant, shipment_id, but_not=core.vault.current.id, limit=BATCH)
-            await pins.save(tx, [_rewrapped(core, stored) for stored in batch])
+            batch = await pins.after(tx, shipment_id, tenant, BATCH)
+            old = [stored for stored in batch if stored.pin.secret_id != core.vault.current.id]
+            await pins.save(tx, [_rewrapped(core, stored) for stored in old])
         if not batch:
             return count
-        count += len(batch)
-        tenant, shipment_id = batch[-1].tenant_id, batch[-1].shipment_id
+        count += len(old)
+        shipment_id, tenant = batch[-1].shipment_id, batch[-1].tenant_id
 
 
 def _rewrapped(core: Core, stored: pins.StoredPin) -> pins.StoredPin:

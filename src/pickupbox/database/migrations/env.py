@@ -8,6 +8,6 @@ with engine.connect() as connection:
     connection.execute(text("SELECT pg_advisory_lock(hashtext('pickupbox.migrate'))"))
     connection.execute(text("SET lock_timeout = '5s'"))
     connection.commit()
-    context.configure(connection=connection, target_metadata=None)
+    context.configure(connection=connection, target_metadata=None, transaction_per_migration=True)
     with context.begin_transaction():
         context.run_migrations()

@@ -126,6 +126,7 @@ CREATE TABLE shipments (
         (picked_up_at IS NOT NULL) = (stage IN ('cooling', 'collected'))
     )
 ) WITH (fillfactor = 80);
+ALTER TABLE compartments ADD FOREIGN KEY (tenant_id, shipment_id) REFERENCES shipments (tenant_id, id);
 CREATE UNIQUE INDEX shipments_live_compartment ON shipments (box_id, compartment_code) WHERE released_at IS NULL;
 CREATE UNIQUE INDEX shipments_live_pin ON shipments (box_id, pin_lookup) WHERE released_at IS NULL;
 CREATE UNIQUE INDEX shipments_one_retry ON shipments (retry_of_shipment_id, tenant_id)
@@ -190,6 +191,8 @@ BEGIN
 END $$;
 CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON audit
     FOR EACH ROW EXECUTE FUNCTION audit_is_append_only();
+CREATE TRIGGER audit_never_emptied BEFORE TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 """
 
 

@@ -1,0 +1,1 @@
+"""The public API, operation by operation."""

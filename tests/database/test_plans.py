@@ -1,0 +1,193 @@
+"""Every statement that a shop or the clock causes finds its rows by an index, on what is live or by a key."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asyncpg.connection import LoggedQuery
+from starlette.types import ASGIApp
+
+from pickupbox.api.app import make_app
+from pickupbox.database import audit, reservations, retention, shipments, tenants
+from pickupbox.database.connection import Connection
+from pickupbox.domain.lifecycle import Trigger
+from pickupbox.settings import Settings
+from pickupbox.usecases.core import Caller, Core, open_core
+from pickupbox.usecases.reserve import Wish, reserve
+from pickupbox.usecases.steps import prepare
+from pickupbox.vault import Vault, new_secret, read_secrets
+from tests.database.plans import assert_only_indexes, indexes, listening, plan_of
+from tests.support.databases import own_database
+from tests.support.shop import Shop, open_shop
+
+type Act = Callable[[Connection, Shop], Awaitable[Any]]
+
+# A long history, many tenants, boxes and keys, made from one of each; every old shipment is finished.
+GROW = """
+    INSERT INTO tenants (id, name) SELECT 'ten_' || n, 'Shop' FROM generate_series(1, 500) AS n;
+    INSERT INTO boxes SELECT (jsonb_populate_record(b, jsonb_build_object('id', 'box_' || n))).*
+    FROM boxes b, generate_series(1, 500) AS n;
+    INSERT INTO compartments SELECT tenant_id, 'box_' || n, code, position
+    FROM compartments, generate_series(1, 500) AS n;
+    INSERT INTO shipments SELECT (jsonb_populate_record(s, jsonb_build_object('id', 'shp_' || n,
+        'external_order_id', 'old-' || n, 'released_at', s.released_at - n * interval '1 minute'))).*
+    FROM shipments s, generate_series(1, 10000) AS n WHERE s.stage = 'expired';
+    INSERT INTO api_keys SELECT (jsonb_populate_record(k, jsonb_build_object('id', 'key_' || n, 'name', 'n' || n,
+        'hmac', sha256(n::text::bytea)))).*
+    FROM api_keys k, generate_series(1, 3000) AS n;
+    ANALYZE;
+"""
+
+
+@pytest.fixture(scope="module", params=["new", "grown"])
+def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """A plan may be made while a table is empty, and be kept when it has grown: both must be right."""
+    with own_database() as made:
+        if request.param == "grown":
+            asyncio.run(grow(made))
+        yield made
+
+
+async def grow(settings: Settings) -> None:
+    core = open_core(settings)
+    shop = await open_shop(core, make_app(core, "memory://"))
+    await shop.reserved("A", "expired", customer_name="Ada")
+    async with core.db.connection() as connection:
+        await connection.execute(GROW)
+    await shop.http.aclose()
+    await core.db.close()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def core(settings: Settings) -> AsyncIterator[Core]:
+    core = open_core(settings)
+    yield core
+    await core.db.close()
+
+
+@pytest.fixture(scope="module")
+def app(core: Core) -> ASGIApp:
+    return make_app(core, "memory://")
+
+
+async def read(connection: Connection, shop: Shop) -> None:
+    await shipments.read_many(connection, [(shop.tenant, "shp_1"), (shop.tenant, "shp_2")])
+
+
+async def lock(connection: Connection, shop: Shop) -> None:
+    await shipments.lock(connection, shop.tenant, "shp_1")
+
+
+async def lock_due(connection: Connection, _: Shop) -> None:
+    await shipments.lock_due(connection, 500)
+
+
+async def next_due_in(connection: Connection, _: Shop) -> None:
+    await shipments.next_due_in(connection)
+
+
+async def find_attempt(connection: Connection, shop: Shop) -> None:
+    await shipments.find_attempt(connection, shop.tenant, "order-1", 1)
+
+
+async def wait_for_free(connection: Connection, shop: Shop) -> None:
+    await reservations.wait_for_free(connection, shop.tenant, shop.box_id)
+
+
+async def find_key_holders(connection: Connection, _: Shop) -> None:
+    await tenants.find_key_holders(connection, [(b"one", b"under another secret")])
+
+
+async def erase_names(connection: Connection, _: Shop) -> None:
+    await retention.erase_names(connection, 30, 1000)
+
+
+async def unsealed(connection: Connection, _: Shop) -> None:
+    await audit.unsealed(connection, 1000)
+
+
+# What each statement may use to find rows of a table that grows or is fought over.
+EXPECTED: list[tuple[Act, dict[str, set[str]]]] = [
+    (read, {"shipments": {"shipments_pkey"}}),
+    (lock, {"shipments": {"shipments_pkey"}}),
+    (lock_due, {"shipments": {"shipments_due_at"}}),
+    (next_due_in, {"shipments": {"shipments_due_at"}}),
+    (find_attempt, {"shipments": {"shipments_order"}}),
+    (wait_for_free, {"compartments": {"compartments_free"}}),
+    (find_key_holders, {"api_keys": {"api_keys_hmac_key"}}),
+    (erase_names, {"shipments": {"shipments_named", "shipments_pkey"}}),
+]
+
+
+@pytest.mark.parametrize(("act", "expected"), EXPECTED, ids=[act.__name__ for act, _ in EXPECTED])
+async def test_a_statement_finds_its_rows_by_the_index_that_was_made_for_it(
+    shop: Shop, core: Core, act: Act, expected: dict[str, set[str]]
+) -> None:
+    async with core.db.connection() as connection:
+        async with listening(connection) as asked:
+            await act(connection, shop)
+        (query,) = asked
+        plan = await plan_of(connection, query)
+    assert_only_indexes(plan)
+    assert indexes(plan) == expected
+
+
+async def test_sealing_looks_only_at_what_is_not_sealed(shop: Shop, core: Core) -> None:
+    async with core.db.connection() as connection:
+        async with listening(connection) as asked:
+            await unsealed(connection, shop)
+        plan = await plan_of(connection, asked[0])
+    assert_only_indexes(plan)
+    used = {name for names in indexes(plan).values() for name in names}
+    assert used
+    # Each partition's own copy of the index audit_unsealed.
+    async with core.db.connection() as connection:
+        parts = await connection.fetch(
+            "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'audit_unsealed'::regclass"
+        )
+    assert used <= {row["name"] for row in parts}
+
+
+@pytest.mark.parametrize("orders", [1, 3])
+async def test_reservations_are_one_statement_that_reads_by_indexes_only(shop: Shop, core: Core, orders: int) -> None:
+    """During a rotation too, when it must also look for PINs under the other secret."""
+    rotating = replace(core, vault=Vault([read_secrets(new_secret("k2"))[0], core.vault.current]))
+    asked: list[LoggedQuery] = []
+
+    insert_many = reservations.insert_many
+
+    async def overheard(connection: Connection, questions: Sequence[reservations.Asked]) -> Any:
+        async with listening(connection) as heard:
+            made = await insert_many(connection, questions)
+        asked.extend(heard)
+        return made
+
+    with pytest.MonkeyPatch.context() as between:
+        between.setattr(reservations, "insert_many", overheard)
+        wishes = [Wish(shop.box_id, f"order-{number}") for number in range(orders)]
+        await asyncio.gather(*(reserve(rotating, Caller(shop.tenant, shop.key_id), wish) for wish in wishes))
+    async with core.db.connection() as connection:
+        plan = await plan_of(connection, asked[0])
+    assert len(asked) == 1
+    assert_only_indexes(plan)
+    used = indexes(plan)
+    assert used["compartments"] <= {"compartments_free", "compartments_pkey"}
+    assert used["shipments"] == {"shipments_live_pin"}
+    assert "events" not in used
+
+
+async def test_a_step_is_one_statement_that_reads_by_indexes_only(shop: Shop, core: Core) -> None:
+    shipment = await shop.reserved("A")
+    async with core.db.transaction() as tx:
+        locked = await shipments.lock(tx, shop.tenant, shipment)
+        assert locked is not None
+        async with listening(tx) as asked:
+            await shipments.record(tx, [prepare(core, locked, Trigger.CANCEL)])
+        (query,) = asked
+        plan = await plan_of(tx, query)
+    assert_only_indexes(plan)
+    used = indexes(plan)
+    assert used == {"shipments": {"shipments_pkey"}, "compartments": {"compartments_pkey"}}

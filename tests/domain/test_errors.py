@@ -1,0 +1,71 @@
+"""The catalogue of refusals."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from pickupbox.domain import errors
+from pickupbox.domain.errors import InvalidSandboxTransition, RateLimited, Refusal
+
+# Every code that the contract and the design name.
+CODES = [
+    "invalid_request",
+    "validation_failed",
+    "invalid_api_key",
+    "not_found",
+    "shipment_not_found",
+    "box_not_found",
+    "method_not_allowed",
+    "external_order_conflict",
+    "no_compartment_available",
+    "shipment_not_cancellable",
+    "shipment_not_faulted",
+    "compartment_not_released",
+    "pin_not_available",
+    "invalid_sandbox_transition",
+    "rate_limited",
+    "internal_error",
+    "temporarily_unavailable",
+]
+
+
+def refusals(base: type[Refusal] = Refusal) -> Iterator[type[Refusal]]:
+    """The classes that can be raised: those with a code of their own."""
+    for kind in base.__subclasses__():
+        if "code" in vars(kind):
+            yield kind
+        yield from refusals(kind)
+
+
+def test_the_codes_are_those_of_the_contract_and_each_is_used_once() -> None:
+    assert sorted(kind.code for kind in refusals()) == sorted(CODES)
+
+
+@pytest.mark.parametrize("kind", list(refusals()))
+def test_every_refusal_has_a_code_a_message_and_a_cure(kind: type[Refusal]) -> None:
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", kind.code)
+    for text in (kind.message(), kind.cure()):
+        assert re.fullmatch(r"[A-Z][^\n]{10,}\.", text)
+        assert "  " not in text
+    assert kind.message() != kind.cure()
+
+
+@pytest.mark.parametrize("kind", list(refusals()))
+def test_a_refusal_says_its_own_message_not_its_parents(kind: type[Refusal]) -> None:
+    assert "__doc__" in vars(kind)
+    assert str(kind()) == kind.message()
+    assert kind.message() not in {other.message() for other in refusals() if other is not kind}
+
+
+def test_a_refusal_carries_details_and_when_to_come_back() -> None:
+    refusal = RateLimited(details={"a": 1}, retry_after=2.5)
+    assert (refusal.details, refusal.retry_after) == ({"a": 1}, 2.5)
+    bare = RateLimited()
+    assert (bare.details, bare.retry_after) == (None, None)
+
+
+def test_no_class_between_refusal_and_the_concrete_ones_has_a_code() -> None:
+    """`Conflict` groups; it must never reach a shop by itself."""
+    assert not hasattr(errors.Conflict, "code")
+    assert issubclass(InvalidSandboxTransition, errors.Conflict)

@@ -1,0 +1,1 @@
+"""Bad input: Schemathesis drives a real API process by its own OpenAPI document."""
