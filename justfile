@@ -24,7 +24,7 @@ fix:
 
 # All tests, on the real PostgreSQL, in parallel
 test *args:
-    pytest -n 2 {{ args }}
+    pytest -n 2 --dist worksteal {{ args }}
 
 # The API against bare PostgreSQL, as ratios of one run; `just bench quick` takes under a minute
 bench *size:

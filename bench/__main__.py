@@ -25,7 +25,7 @@ class Size:
 
 
 QUICK = Size(rounds=3, seconds=2, history=100_000)
-FULL = Size(rounds=7, seconds=6, history=5_000_000)
+FULL = Size(rounds=5, seconds=5, history=5_000_000)
 
 
 def measure(size: Size) -> dict[str, list[float]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.street import Street
 
-CALLERS = 96
+CALLERS = 128
 
 CREATE = """
 local boxes = {%(boxes)s}

@@ -74,7 +74,8 @@ class Vault:
 
     def api_key_hmacs(self, api_key: str) -> tuple[bytes, ...]:
         """One per secret that is in use, the current one first."""
-        return tuple(_key_hmac(secret, api_key) for secret in self._secrets.values())
+        current = _key_hmac(self.current, api_key)
+        return (current, _key_hmac(self._before, api_key)) if self._before else (current,)
 
 
 def _belongs_to(tenant: str, shipment_id: str) -> bytes:

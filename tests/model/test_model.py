@@ -30,7 +30,8 @@ STEPS_DRAWN = 46  # a few histories end early; the mean must not fall below STEP
 SIZES = (3, 2)
 MOSTLY = 0.75  # do what fits, so that histories get far
 SPANS = (*[PROTECTION + 100] * 6, DOOR_OPEN + 100, 60 * 86400)
-ACTS = ("reserve", "retry", "again", "pin", "stranger", "cancel", *["event"] * 4, *["door"] * 4, *["time"] * 2)
+MOVES = ("event", "door", "time", "cancel")
+ACTS = ("reserve", "retry", "again", "pin", "stranger", "cancel", *["event"] * 3, *["door"] * 4, *["time"] * 3)
 
 sandbox = {
     "loaded": Parcel.load,
@@ -122,7 +123,8 @@ class Machine(RuleBasedStateMachine):
         chance = self.chance
         act, fitting, choice = chance.choice(ACTS), chance.random() < MOSTLY, chance.randrange(60)
         parcel = self._pick(chance.randrange(1000))
-        if act == "reserve" or parcel is None:
+        done_with = parcel is None or (fitting and act in MOVES and not parcel.live)
+        if act == "reserve" or done_with:
             self._reserve(self.boxes[choice % 2])
         elif act == "event":
             self._simulate(parcel, choice, fitting)

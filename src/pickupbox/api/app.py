@@ -1,9 +1,11 @@
 """The API as one ASGI application, put together from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -18,23 +20,39 @@ from pickupbox.telemetry import log, start_logs
 from pickupbox.usecases.core import Core, open_core
 
 
+class Endpoint:
+    """An endpoint as Starlette calls it, without its handling of exceptions: the entrance answers those."""
+
+    def __init__(self, endpoint: Callable[[Request], Awaitable[Response]]) -> None:
+        self._endpoint = endpoint
+        self.__name__ = endpoint.__name__
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self._endpoint(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+
+def _route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
+    return Route(path, Endpoint(endpoint), methods=[method])
+
+
 def routes(environment: str) -> list[BaseRoute]:
     """What is served; only a sandbox has the simulated events."""
-    served = [
-        Route(f"{BASE}/boxes", endpoints.list_boxes, methods=["GET"]),
-        Route(f"{BASE}/shipments", endpoints.create_shipment, methods=["POST"]),
-        Route(f"{BASE}/shipments/{{shipment_id}}", endpoints.get_shipment, methods=["GET"]),
-        Route(f"{BASE}/shipments/{{shipment_id}}/pickup-pin", endpoints.get_pickup_pin, methods=["GET"]),
-        Route(f"{BASE}/shipments/{{shipment_id}}/cancel", endpoints.cancel_shipment, methods=["POST"]),
-        Route(f"{BASE}/shipments/{{shipment_id}}/retry", endpoints.retry_shipment, methods=["POST"]),
-        Route(f"{BASE}/openapi.json", openapi(environment), methods=["GET"], name="openapi"),
-        Route(f"{BASE}/docs", docs(environment), methods=["GET"], name="docs"),
-        Route("/livez", health.livez, methods=["GET"]),
-        Route("/readyz", health.readyz, methods=["GET"]),
+    served = [  # the most frequent first: they are tried in this order
+        _route("GET", f"{BASE}/shipments/{{shipment_id}}", endpoints.get_shipment),
+        _route("POST", f"{BASE}/shipments", endpoints.create_shipment),
+        _route("GET", f"{BASE}/boxes", endpoints.list_boxes),
+        _route("GET", f"{BASE}/shipments/{{shipment_id}}/pickup-pin", endpoints.get_pickup_pin),
+        _route("POST", f"{BASE}/shipments/{{shipment_id}}/cancel", endpoints.cancel_shipment),
+        _route("POST", f"{BASE}/shipments/{{shipment_id}}/retry", endpoints.retry_shipment),
+        _route("GET", f"{BASE}/openapi.json", openapi(environment)),
+        _route("GET", f"{BASE}/docs", docs(environment)),
+        _route("GET", "/livez", health.livez),
+        _route("GET", "/readyz", health.readyz),
     ]
     if environment == "sandbox":
         path = f"{BASE}/sandbox/shipments/{{shipment_id}}/events"
-        served.append(Route(path, endpoints.simulate_event, methods=["POST"]))
+        served.append(_route("POST", path, endpoints.simulate_event))
     return list(served)
 
 

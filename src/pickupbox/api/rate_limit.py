@@ -3,6 +3,7 @@ database. In memory for one process; in Redis or Valkey, many buckets per round 
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -77,21 +78,24 @@ class MemoryLimiter:
         self._full_at.clear()
 
 
-# The same arithmetic as `take`, on Redis's own clock, for any number of buckets.
+# The same arithmetic as `take`, on Redis's own clock: from each bucket as many tokens as are wanted and there.
+# Answers how many seconds of refill each bucket had to spare before.
 _TAKE_MANY = """
 local clock = redis.call('TIME')
 local now = clock[1] + clock[2] / 1000000
-local verdicts = {}
+local spares = {}
 for i, bucket in ipairs(KEYS) do
-    local interval, burst = 1 / tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-    local after = math.max(tonumber(redis.call('GET', bucket) or '0'), now) + interval
-    local spare = now + burst * interval - after
-    if spare >= -0.000001 then
+    local interval, burst, wanted = 1 / tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+    local full_at = math.max(tonumber(redis.call('GET', bucket) or '0'), now)
+    local spare = now + burst * interval - full_at
+    local taken = math.min(wanted, math.floor(spare / interval + 0.000001))
+    if taken > 0 then
+        local after = full_at + taken * interval
         redis.call('SET', bucket, string.format('%.6f', after), 'PX', math.ceil((after - now) * 1000) + 1000)
     end
-    verdicts[i] = string.format('%.6f', spare)
+    spares[i] = string.format('%.6f', spare)
 end
-return verdicts
+return spares
 """
 
 
@@ -111,11 +115,21 @@ class RedisLimiter:
             return Verdict(allowed=True, remaining=policy.burst, retry_after=0)
 
     async def _take_many(self, wanted: Sequence[tuple[str, Policy]]) -> Sequence[Verdict]:
-        spares: list[bytes] = await self._script(
-            keys=[f"pickupbox:rate:{bucket}" for bucket, _ in wanted],
-            args=[number for _, policy in wanted for number in (policy.per_second, policy.burst)],
+        """One look at each bucket, however many want a token from it; who comes first is served first."""
+        counts = Counter(wanted)
+        spares = await self._script(
+            keys=[f"pickupbox:rate:{bucket}" for bucket, _ in counts],
+            args=[number for (_, policy), n in counts.items() for number in (policy.per_second, policy.burst, n)],
         )
-        return [_verdict(float(spare), policy) for spare, (_, policy) in zip(spares, wanted, strict=True)]
+        left = {question: float(spare) for question, spare in zip(counts, spares, strict=True)}
+        verdicts = []
+        for question in wanted:
+            interval = 1 / question[1].per_second
+            verdict = _verdict(left[question] - interval, question[1])
+            if verdict.allowed:
+                left[question] -= interval
+            verdicts.append(verdict)
+        return verdicts
 
     async def close(self) -> None:
         await self._redis.aclose()
