@@ -9,6 +9,7 @@ import typer
 import uvloop
 from prometheus_client import start_http_server
 from pydantic import ValidationError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
@@ -104,7 +105,7 @@ def run[Result](act: Callable[[Core], Awaitable[Result]]) -> Result:
 
 def _table(*headers: str) -> Table:
     """A table that begins with an id, which is never cut: it is there to be copied."""
-    return Table(Column("Id", no_wrap=True), *headers)
+    return Table(Column("Id", no_wrap=True), *headers, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
 
 
 def say(text: str, value: dict[str, object], *, as_json: bool) -> None:
@@ -208,9 +209,9 @@ def tenant_list() -> None:
         async with core.db.connection() as connection:
             return await tenants.list_all(connection)
 
-    table = _table("Name", "Rate/s", "Burst", "Since")
+    table = _table("Name", "Rate/s", "Burst")
     for t in run(list_them):
-        table.add_row(t.id, escape(t.name), str(t.rate_per_second), str(t.rate_burst), f"{t.created_at:%Y-%m-%d}")
+        table.add_row(t.id, escape(t.name), str(t.rate_per_second), str(t.rate_burst))
     Console().print(table)
 
 
@@ -289,10 +290,10 @@ def key_list(tenant: TenantOption) -> None:
         async with core.db.connection() as connection:
             return await tenants.list_keys(connection, tenant)
 
-    table = _table("Name", "Ends", "Secret", "Last used", "State")
+    table = _table("Name", "Secret", "Last used", "State")
     for k in run(list_them):
         used = f"{k.last_used_at:%Y-%m-%d}" if k.last_used_at else "never"
-        table.add_row(k.id, escape(k.name), k.shown[-4:], k.secret_id, used, "revoked" if k.revoked_at else "live")
+        table.add_row(k.id, escape(k.name), k.secret_id, used, "revoked" if k.revoked_at else "live")
     Console().print(table)
 
 

@@ -284,4 +284,5 @@ def test_no_history_breaks_the_model_or_an_invariant(world: World) -> None:
         ),
     )
     assert machine.steps >= HISTORIES * STEPS
-    assert world.run(_rows_taken(world.core)) == set(TRANSITIONS), "some row of the table was never tried"
+    if HISTORIES >= 300:  # fewer do not reach every row, and are run only to see a planted fault caught
+        assert world.run(_rows_taken(world.core)) == set(TRANSITIONS), "some row of the table was never tried"

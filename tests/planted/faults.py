@@ -207,8 +207,8 @@ FAULTS = (
     Fault(
         "a revoked key still opens",
         "database/tenants.py",
-        "JOIN api_keys k ON k.hmac = w.hmac AND k.revoked_at IS NULL",
-        "JOIN api_keys k ON k.hmac = w.hmac",
+        "JOIN tenants t ON t.id = k.tenant_id\n        WHERE k.revoked_at IS NULL",
+        "JOIN tenants t ON t.id = k.tenant_id",
         API,
     ),
     Fault(

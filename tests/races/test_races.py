@@ -88,6 +88,19 @@ async def test_50_parallel_creates_of_one_order_in_two_boxes_make_one(street_sho
     assert refused == {"external_order_conflict"}
 
 
+async def test_parallel_callers_each_get_their_own_answer_also_beside_refused_ones(street_shop: Shop) -> None:
+    full = await street_shop.add_box(compartments=1)
+    await street_shop.reserved("first", box_id=full)
+    orders = {f"order-{n}": full if n % 3 == 0 else street_shop.box_id for n in range(59)}
+    answers = await asyncio.gather(*(street_shop.reserve(order, box) for order, box in orders.items()))
+    for (order, box), answer in zip(orders.items(), answers, strict=True):
+        if box == full:
+            assert answer.json()["error"]["code"] == "no_compartment_available"
+        else:
+            assert (answer.json()["external_order_id"], answer.json()["box_id"]) == (order, box)
+            assert (await street_shop.pin(answer.json()["id"])).json()["pickup_pin"] == answer.json()["pickup_pin"]
+
+
 async def test_50_parallel_retries_are_one_new_attempt(street_shop: Shop) -> None:
     for number in range(10):
         box = await street_shop.add_box(compartments=1)
