@@ -52,10 +52,7 @@ def api(street: Street, workers: int) -> Iterator[int]:
         port = free.getsockname()[1]
     environment = {
         **os.environ,
-        "PICKUPBOX_DATABASE_URL": street.settings.database_url,
-        "PICKUPBOX_ENVIRONMENT": street.settings.environment,
-        "PICKUPBOX_CELL": street.settings.cell,
-        "PICKUPBOX_SECRETS": street.settings.secrets.get_secret_value(),
+        **street.settings.variables(),
         "PICKUPBOX_RATE_LIMIT_URL": "memory://" if workers == 1 else "redis://127.0.0.1:6379/14",
     }
     command = [sys.executable, "-m", "pickupbox", "api", f"--port={port}", f"--workers={workers}"]

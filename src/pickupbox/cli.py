@@ -1,6 +1,7 @@
 """The command line: one command per process kind, and what an administrator needs before there are pages."""
 
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -148,8 +149,10 @@ def api(
     metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics; none if omitted.")] = None,
 ) -> None:
     """Serve the public API."""
-    if settings().rate_limit_url == "memory://" and workers > 1:
+    chosen = settings()
+    if chosen.rate_limit_url == "memory://" and workers > 1:
         raise fail("Several API processes must share their rate limits: set PICKUPBOX_RATE_LIMIT_URL=redis://…")
+    os.environ.update(chosen.variables())  # its processes read them anew, and on a demo's database none may be set
     serve_api(host, port, workers, metrics_port)
 
 

@@ -36,6 +36,12 @@ class Settings(BaseSettings):
     database_pool: int = Field(default=10, ge=2, le=200, description="connections per process at most")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    def variables(self) -> dict[str, str]:
+        """The same settings as variables, for a process of our own."""
+        values = {name: str(value) for name, value in self if name != "secrets"}
+        values["secrets"] = self.secrets.get_secret_value()
+        return {f"PICKUPBOX_{name.upper()}": value for name, value in values.items()}
+
     def vault_secrets(self) -> list[Secret]:
         return read_secrets(self.secrets.get_secret_value())
 

@@ -9,11 +9,13 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from tests.readme import walk
 from tests.readme.demos import STOP_SECONDS, lives, running_demo, without_settings
+from tests.support.processes import Process, free_port
 
 KEYS_OF_THE_DESIGN = {
     "base_url",
@@ -130,6 +132,18 @@ def test_other_commands_act_on_the_demo_by_its_database_alone(demo: Said) -> Non
     assert boxes_seen_with(base_url, added["api_key"]) == boxes_seen_with(base_url, demo.word_after("API_KEY="))
     assert "Demo shop" in pickupbox(demo, "tenant", "list")
     assert "All hold." in pickupbox(demo, "check")
+
+
+def test_a_second_api_serves_the_demo_by_its_database_alone(demo: Said, tmp_path: Path) -> None:
+    port = free_port()
+    environment = without_settings() | {"PICKUPBOX_DATABASE_URL": demo.word_after("PICKUPBOX_DATABASE_URL=")}
+    api = Process(["api", "--port", str(port)], environment, tmp_path / "api.log")
+    try:
+        api.wait_until_ready(f"http://127.0.0.1:{port}/readyz")
+        key = demo.word_after("API_KEY=")
+        assert boxes_seen_with(f"http://127.0.0.1:{port}/v1", key) == boxes_seen_with(demo.word_after("BASE_URL="), key)
+    finally:
+        api.stop()
 
 
 def test_lists_show_identifiers_that_the_other_commands_take(demo: Said) -> None:

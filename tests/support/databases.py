@@ -45,13 +45,7 @@ async def _declare(settings: Settings) -> None:
 
 def environment_of(settings: Settings) -> dict[str, str]:
     """The settings as variables for a process of its own."""
-    return {
-        **os.environ,
-        "PICKUPBOX_DATABASE_URL": settings.database_url,
-        "PICKUPBOX_ENVIRONMENT": settings.environment,
-        "PICKUPBOX_CELL": settings.cell,
-        "PICKUPBOX_SECRETS": settings.secrets.get_secret_value(),
-    }
+    return {**os.environ, **settings.variables()}
 
 
 async def elapse(core: Core, shipment_id: str, seconds: float) -> None:
