@@ -146,7 +146,7 @@ FAULTS = (
         "database/reservations.py",
         "return [made.get(a.shipment_id) for a in asked]",
         "return [*made.values(), *[None] * (len(asked) - len(made))]",
-        "tests/races/test_races.py",
+        "tests/database/test_reservations.py",
     ),
     Fault(
         "an order is replayed in another box",

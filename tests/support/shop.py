@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp
 
-from pickupbox.database import tenants
+from pickupbox.database import reservations, tenants
 from pickupbox.usecases.boxes import add_box, default_setup
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Core, new_pin
 from pickupbox.usecases.tenants import add_tenant, issue_key
 
 FAST = 1_000_000
@@ -92,3 +92,22 @@ async def open_shop(core: Core, app: ASGIApp, *, compartments: int = 12, rate: i
     assert key is not None
     shop = Shop(core, tenant, key.id, key.api_key, "", client_of(app, key.api_key))
     return replace(shop, box_id=await shop.add_box(compartments))
+
+
+def asked(shop: Shop, order: str, box_id: str) -> reservations.Asked:
+    """One reservation to make, for a test that asks the database directly."""
+    shipment_id, pin = shop.core.new_id("shp"), new_pin()
+    return reservations.Asked(
+        tenant_id=shop.tenant,
+        shipment_id=shipment_id,
+        external_order_id=order,
+        attempt_number=1,
+        retry_of_shipment_id=None,
+        box_id=box_id,
+        customer_name=None,
+        reservation_ttl_minutes=None,
+        pickup_ttl_minutes=None,
+        pin=shop.core.vault.seal_pin(shop.tenant, shipment_id, pin),
+        pin_lookup=shop.core.vault.pin_lookup(box_id, pin),
+        pin_lookup_before=None,
+    )

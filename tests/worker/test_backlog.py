@@ -10,10 +10,9 @@ import pytest
 from pickupbox.database import reservations
 from pickupbox.settings import Settings
 from pickupbox.usecases.check import check
-from pickupbox.usecases.core import Core, new_pin
 from tests.support.databases import environment_of
 from tests.support.processes import Process
-from tests.support.shop import Shop
+from tests.support.shop import Shop, asked
 
 DEADLINES = int(os.environ.get("PICKUPBOX_BACKLOG", "20000"))
 BOX_SIZE = 500
@@ -51,31 +50,13 @@ async def test_20000_deadlines_at_once_are_done_by_two_workers_in_30_seconds(
 async def reserve_many(shop: Shop) -> None:
     boxes = [await shop.add_box(compartments=BOX_SIZE) for _ in range(-(-DEADLINES // BOX_SIZE))]
     for first in range(0, DEADLINES, 100):
-        asked = [_asked(shop.core, shop.tenant, boxes[n // BOX_SIZE], n) for n in range(first, first + 100)]
+        batch = [asked(shop, f"order-{n}", boxes[n // BOX_SIZE]) for n in range(first, first + 100)]
         async with shop.core.db.connection() as connection:
-            made = await reservations.insert_many(connection, asked)
+            made = await reservations.insert_many(connection, batch)
             for n, shipment in enumerate(made):  # a PIN that is taken in its box
                 while shipment is None:
-                    asked_again = _asked(shop.core, shop.tenant, boxes[(first + n) // BOX_SIZE], first + n)
-                    (shipment,) = await reservations.insert_many(connection, [asked_again])
-
-
-def _asked(core: Core, tenant: str, box_id: str, number: int) -> reservations.Asked:
-    shipment_id, pin = core.new_id("shp"), new_pin()
-    return reservations.Asked(
-        tenant_id=tenant,
-        shipment_id=shipment_id,
-        external_order_id=f"order-{number}",
-        attempt_number=1,
-        retry_of_shipment_id=None,
-        box_id=box_id,
-        customer_name=None,
-        reservation_ttl_minutes=None,
-        pickup_ttl_minutes=None,
-        pin=core.vault.seal_pin(tenant, shipment_id, pin),
-        pin_lookup=core.vault.pin_lookup(box_id, pin),
-        pin_lookup_before=None,
-    )
+                    again = asked(shop, f"order-{first + n}", boxes[(first + n) // BOX_SIZE])
+                    (shipment,) = await reservations.insert_many(connection, [again])
 
 
 async def make_all_due(shop: Shop) -> None:
