@@ -24,7 +24,7 @@ class Size:
     history: int
 
 
-QUICK = Size(rounds=3, seconds=2, history=100_000)
+QUICK = Size(rounds=3, seconds=1, history=50_000)
 FULL = Size(rounds=5, seconds=5, history=5_000_000)
 
 
