@@ -38,7 +38,7 @@ def _route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Respo
 
 def routes(environment: str) -> list[BaseRoute]:
     """What is served; only a sandbox has the simulated events."""
-    served = [  # the most frequent first: they are tried in this order
+    served: list[BaseRoute] = [  # the most frequent first: they are tried in this order
         _route("GET", f"{BASE}/shipments/{{shipment_id}}", endpoints.get_shipment),
         _route("POST", f"{BASE}/shipments", endpoints.create_shipment),
         _route("GET", f"{BASE}/boxes", endpoints.list_boxes),
@@ -53,7 +53,7 @@ def routes(environment: str) -> list[BaseRoute]:
     if environment == "sandbox":
         path = f"{BASE}/sandbox/shipments/{{shipment_id}}/events"
         served.append(_route("POST", path, endpoints.simulate_event))
-    return list(served)
+    return served
 
 
 def make_app(core: Core, rate_limit_url: str) -> ASGIApp:

@@ -1,7 +1,5 @@
 """PINs: six digits, usable while the shipment is reserved or loaded."""
 
-import re
-
 from pickupbox.domain.lifecycle import FACES, Stage, Status
 
 PIN_COUNT = 1_000_000
@@ -13,10 +11,6 @@ def pin_of(number: int) -> str:
     if not 0 <= number < PIN_COUNT:
         raise ValueError("a PIN number has at most six digits")
     return f"{number:06d}"
-
-
-def is_pin(text: str) -> bool:
-    return re.fullmatch("[0-9]{6}", text, re.ASCII) is not None
 
 
 def can_be_revealed(stage: Stage) -> bool:
