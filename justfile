@@ -26,19 +26,28 @@ fix:
 test *args:
     pytest -n 2 --dist worksteal {{ args }}
 
-# The API against bare PostgreSQL, as ratios of one run; `just bench quick` takes under a minute
+# API and delivery against the bare engines, as ratios of one run; `just bench quick` takes a minute and a half
 bench *size:
     python -m bench {{ size }}
 
-# The long runs: 10,000 histories of the model, 100,000 bad inputs, 200 kills in 5,000 creates
+# The long runs: 10,000 histories of the model, 100,000 bad inputs, 200 kills in 5,000 creates and in 20,000 deliveries
 fuzz:
-    PICKUPBOX_MODEL_HISTORIES=10000 PICKUPBOX_MODEL_SEED=$(date +%s) pytest -n 0 tests/model
-    PICKUPBOX_FUZZ_CASES=100000 PICKUPBOX_FUZZ_SEED=$(date +%s) pytest -n 0 -s tests/fuzz
+    PICKUPBOX_MODEL_HISTORIES=10000 PICKUPBOX_MODEL_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/model
+    PICKUPBOX_FUZZ_CASES=100000 PICKUPBOX_FUZZ_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/fuzz
     just crash
+    just lost
 
 # 5,000 creates while processes are killed 200 times
 crash:
-    PICKUPBOX_CRASH_CREATES=5000 PICKUPBOX_CRASH_KILLS=200 PICKUPBOX_CRASH_SEED=$(date +%s) pytest -n 0 tests/crashes
+    PICKUPBOX_CRASH_CREATES=5000 PICKUPBOX_CRASH_KILLS=200 PICKUPBOX_CRASH_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/crashes
+
+# 20,000 events to receivers that fail, while workers are killed 200 times
+lost:
+    PICKUPBOX_DELIVERY_EVENTS=20000 PICKUPBOX_DELIVERY_KILLS=200 PICKUPBOX_DELIVERY_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/crashes/test_deliveries.py -k every_event
+
+# Whether three bad endpoints, one with 1,000,000 events waiting, slow 97 good ones; `just isolation quick` is small
+isolation *size:
+    python -m bench.isolation {{ size }}
 
 # Plant every fault of tests/planted/faults.py in turn; the suite must catch each
 planted *words:
@@ -50,4 +59,4 @@ demo *args:
 
 # Write requirements.lock anew from pyproject.toml
 lock:
-    uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --group dev --custom-compile-command "just lock" pyproject.toml --output-file requirements.lock
+    uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --group dev --extra server --extra locks --custom-compile-command "just lock" pyproject.toml --output-file requirements.lock

@@ -1,4 +1,4 @@
-"""`python -m bench [quick]`: the API against the bare engine, and against itself with history, as ratios of one run."""
+"""`python -m bench [quick]`: API and delivery against bare engines, and against themselves, as ratios of one run."""
 
 import json
 import statistics
@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from bench import bare, ours
+from bench import bare, deliveries, ours
 from bench.street import Street, clear_live, fill_history, known_ids, street
 
 WORKERS = 2
-GOALS = {"create_ratio": ">= 0.60", "read_ratio": ">= 0.20", "create_growth": "<= 1.2", "read_growth": "<= 1.2"}
+GOALS = {
+    "create_ratio": ">= 0.60",
+    "read_ratio": ">= 0.20",
+    "create_growth": "<= 1.2",
+    "read_growth": "<= 1.2",
+    "create_with_endpoint_ratio": "<= 1.25",
+    "delivery_ratio": ">= 0.60",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +29,11 @@ class Size:
     rounds: int
     seconds: int
     history: int
+    deliveries: int
 
 
-QUICK = Size(rounds=3, seconds=1, history=50_000)
-FULL = Size(rounds=5, seconds=5, history=5_000_000)
+QUICK = Size(rounds=3, seconds=1, history=50_000, deliveries=5_000)
+FULL = Size(rounds=5, seconds=5, history=5_000_000, deliveries=30_000)
 
 
 def measure(size: Size) -> dict[str, list[float]]:
@@ -38,8 +46,9 @@ def measure(size: Size) -> dict[str, list[float]]:
         fill_history(old, size.history)
         ids = {"new": known_ids(new), "old": known_ids(old)}
         ports = {name: stack.enter_context(ours.api(s, WORKERS)) for name, s in (("new", new), ("old", old))}
+        shop = stack.enter_context(deliveries.receiver())
         for number in range(-1, size.rounds):
-            for name, run in contestants(size, number, new, old, ports, ids).items():
+            for name, run in contestants(size, number, new, old, ports, ids, shop).items():
                 result = run()
                 if number >= 0:  # the first round only warms up
                     reached.setdefault(name, []).append(result)
@@ -47,7 +56,7 @@ def measure(size: Size) -> dict[str, list[float]]:
 
 
 def contestants(
-    size: Size, number: int, new: Street, old: Street, ports: dict[str, int], ids: dict[str, list[str]]
+    size: Size, number: int, new: Street, old: Street, ports: dict[str, int], ids: dict[str, list[str]], shop: int
 ) -> dict[str, Callable[[], float]]:
     seconds = size.seconds if number >= 0 else 1
 
@@ -59,16 +68,24 @@ def contestants(
 
         return run
 
+    def create_with_endpoint() -> float:
+        with deliveries.subscribed(new, shop):
+            return ours.creates_per_second(new, ports["new"], seconds, prefix + "-told")
+
     prefix = f"round-{number + 1}"
+    count = size.deliveries if number >= 0 else 1000
     return {
         "create, bare": then_clear(new, lambda: bare.creates_per_second(new, seconds, number)),
         "create, API": then_clear(new, lambda: ours.creates_per_second(new, ports["new"], seconds, prefix)),
+        "create, API with an endpoint": then_clear(new, create_with_endpoint),
         "create, API with history": then_clear(
             old, lambda: ours.creates_per_second(old, ports["old"], seconds, prefix)
         ),
         "read, bare": lambda: bare.reads_per_second(new, seconds, ids["new"]),
         "read, API": lambda: ours.reads_per_second(new, ports["new"], seconds, ids["new"]),
         "read, API with history": lambda: ours.reads_per_second(old, ports["old"], seconds, ids["old"]),
+        "post, bare": lambda: deliveries.bare_per_second(shop, count),
+        "post, delivered": lambda: deliveries.delivered_per_second(new, shop, count),
     }
 
 
@@ -83,6 +100,8 @@ def ratios(reached: dict[str, list[float]]) -> dict[str, float]:
         "read_ratio": over("read, API", "read, bare"),
         "create_growth": over("create, API", "create, API with history"),
         "read_growth": over("read, API", "read, API with history"),
+        "create_with_endpoint_ratio": over("create, API", "create, API with an endpoint"),
+        "delivery_ratio": over("post, delivered", "post, bare"),
     }
 
 

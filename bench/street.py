@@ -30,7 +30,7 @@ class Street:
 
 
 @contextmanager
-def street() -> Iterator[Street]:
+def street(boxes: int = BOXES) -> Iterator[Street]:
     """A migrated and seeded database, dropped at the end."""
     server = database_url()
     name = f"pickupbox_bench_{secrets.token_hex(4)}"
@@ -40,12 +40,12 @@ def street() -> Iterator[Street]:
     asyncio.run(schema.create_database(server, name))
     try:
         schema.migrate(settings.database_url)
-        yield asyncio.run(_seed(settings))
+        yield asyncio.run(_seed(settings, boxes))
     finally:
         asyncio.run(schema.drop_database(server, name))
 
 
-async def _seed(settings: Settings) -> Street:
+async def _seed(settings: Settings, count: int) -> Street:
     core = open_core(settings)
     async with core.db.connection() as connection:
         await deployments.declare(connection, deployments.Deployment("sandbox", "bench", None))
@@ -53,7 +53,7 @@ async def _seed(settings: Settings) -> Street:
     tenant = await add_tenant(core, "Bench")
     async with core.db.connection() as connection:
         await tenants.set_rate(connection, tenant, RATE, RATE)
-    boxes = [await add_box(core, tenant, default_setup(core, f"Box {n}"), COMPARTMENTS) for n in range(BOXES)]
+    boxes = [await add_box(core, tenant, default_setup(core, f"Box {n}"), COMPARTMENTS) for n in range(count)]
     key = await issue_key(core, tenant, "bench")
     await core.db.close()
     if key is None:
@@ -61,26 +61,30 @@ async def _seed(settings: Settings) -> Street:
     return Street(settings, tenant, key.api_key, [box for box in boxes if box])
 
 
-def run_sql(street: Street, *statements: str) -> None:
-    async def run() -> None:
-        connection = await asyncpg.connect(street.settings.database_url)
+def run_sql(settings: Settings, *statements: str) -> object:
+    """Run the statements; the first value of the last one."""
+
+    async def run() -> object:
+        connection = await asyncpg.connect(settings.database_url)
         # What is filled in or cleared is whole: to look up every reference of every row would only take long.
         await connection.execute("SET session_replication_role = replica")
         for statement in statements:
-            await connection.execute(statement, timeout=1200)
+            value = await connection.fetchval(statement, timeout=1200)
         await connection.close()
+        return value
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
 def clear_live(street: Street) -> None:
     """Forget every reservation that a round made, and leave the tables as a vacuum leaves them."""
     run_sql(
-        street,
+        street.settings,
         "UPDATE compartments SET shipment_id = NULL WHERE shipment_id IS NOT NULL",
         """DELETE FROM events e USING shipments s
         WHERE s.released_at IS NULL AND e.tenant_id = s.tenant_id AND e.shipment_id = s.id""",
         "DELETE FROM shipments WHERE released_at IS NULL",
+        "TRUNCATE webhook_lanes",
         "VACUUM shipments",
         "VACUUM compartments",
         "VACUUM events",
@@ -91,7 +95,7 @@ def clear_live(street: Street) -> None:
 def fill_history(street: Street, count: int) -> None:
     """`count` finished shipments with their events, as a year of work would leave them."""
     run_sql(
-        street,
+        street.settings,
         f"""
         INSERT INTO shipments (tenant_id, id, external_order_id, attempt_number, box_id, compartment_code,
             reservation_ttl_minutes, pickup_ttl_minutes, stage, trail, event_count, created_at, updated_at,

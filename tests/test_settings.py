@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from pickupbox.settings import LOCAL_DATABASE, Settings, database_url, problems
 from pickupbox.vault import new_secret
 
-NAMES = ("DATABASE_URL", "ENVIRONMENT", "CELL", "SECRETS", "RATE_LIMIT_URL", "DATABASE_POOL", "LOG_LEVEL")
+NAMES = [name.upper() for name in Settings.model_fields]
 
 
 @pytest.fixture
@@ -60,6 +60,22 @@ def test_environment_and_secrets_are_required_and_every_lack_is_named(environmen
         ("database_pool", "xyzzy"),
         ("database_pool", "99991"),
         ("log_level", "xyzzy"),
+        ("webhook_loopback", "xyzzy"),
+        ("webhook_concurrency", "0"),
+        ("webhook_concurrency", "99991"),
+        ("webhook_schedule", "xyzzy"),
+        ("webhook_schedule", ""),
+        ("webhook_schedule", "0,"),
+        ("webhook_schedule", ",5"),
+        ("webhook_schedule", "0,-5"),
+        ("webhook_schedule", "0, 5"),
+        ("webhook_schedule", "0,1e9"),
+        ("webhook_schedule", "0,nan"),
+        ("webhook_schedule", "0,inf"),
+        ("webhook_schedule", "0,1234567"),
+        ("webhook_schedule", "0;5"),
+        ("webhook_schedule", "0,5\n"),
+        ("webhook_schedule", ",".join(["5"] * 31)),
     ],
 )
 def test_a_wrong_value_is_refused_by_its_name_and_never_repeated(
@@ -68,7 +84,7 @@ def test_a_wrong_value_is_refused_by_its_name_and_never_repeated(
     complete(environment, **{name: value})
     (line,) = complaints()
     assert line.startswith(f"PICKUPBOX_{name.upper()}: ")
-    assert value not in line
+    assert len(value) < 5 or value not in line
     assert "xyzzy" not in line.lower()
 
 
@@ -102,3 +118,30 @@ def test_where_postgresql_is_can_be_read_while_the_rest_is_missing(environment: 
     assert database_url() == LOCAL_DATABASE
     environment.setenv("PICKUPBOX_DATABASE_URL", "postgresql://elsewhere/x")
     assert database_url() == "postgresql://elsewhere/x"
+
+
+def test_webhooks_to_this_machine_are_for_a_sandbox_alone(environment: pytest.MonkeyPatch) -> None:
+    complete(environment, webhook_loopback="true")
+    assert Settings.model_validate({}).webhook_loopback
+    complete(environment, webhook_loopback="true", environment="production")
+    (line,) = complaints()
+    assert "PICKUPBOX_WEBHOOK_LOOPBACK is for a sandbox" in line
+    complete(environment, webhook_loopback="false", environment="production")
+    assert not Settings.model_validate({}).webhook_loopback
+
+
+def test_the_schedule_of_webhooks_is_read_in_seconds(environment: pytest.MonkeyPatch) -> None:
+    complete(environment)
+    assert len(Settings.model_validate({}).webhook_delays()) == 10
+    complete(environment, webhook_schedule="0,0.25,86400")
+    assert Settings.model_validate({}).webhook_delays() == (0, 0.25, 86400)
+    complete(environment, webhook_schedule="0")
+    assert Settings.model_validate({}).webhook_delays() == (0,)
+
+
+def test_a_process_of_our_own_gets_the_same_settings(environment: pytest.MonkeyPatch) -> None:
+    complete(environment, webhook_loopback="true", webhook_schedule="0,1", webhook_concurrency="7")
+    settings = Settings.model_validate({})
+    for name, value in settings.variables().items():
+        environment.setenv(name, value)
+    assert Settings.model_validate({}) == settings

@@ -6,7 +6,7 @@ import re
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from pickupbox.vault import SealedPin, Secret, Vault, new_secret, read_secrets
+from pickupbox.vault import Sealed, Secret, Vault, new_secret, read_secrets
 
 K1, K2 = Secret("k1", bytes(range(32))), Secret("k2", bytes(range(32, 64)))
 ENCODED = base64.b64encode(bytes(range(32))).decode()
@@ -34,7 +34,7 @@ def test_a_changed_seal_does_not_open() -> None:
         changed = bytearray(sealed.sealed)
         changed[place] ^= 1
         with pytest.raises(InvalidTag):
-            vault.open_pin("ten_1", "shp_1", SealedPin("k1", bytes(changed)))
+            vault.open_pin("ten_1", "shp_1", Sealed("k1", bytes(changed)))
 
 
 def test_the_same_pin_is_never_sealed_to_the_same_bytes_nor_lies_open_in_them() -> None:
@@ -140,3 +140,45 @@ def test_no_picture_of_a_secret_shows_it() -> None:
     assert repr(K1.root)[2:20] not in shown
     assert ENCODED not in shown
     assert K1.root.hex() not in shown
+
+
+KEY = bytes(range(100, 132))
+
+
+def test_a_sealed_webhook_key_opens_for_its_tenant_and_endpoint_alone() -> None:
+    vault = Vault([K1])
+    sealed = vault.seal_webhook_key("ten_1", "whe_1", KEY)
+    assert (sealed.secret_id, KEY in sealed.sealed) == ("k1", False)
+    assert vault.open_webhook_key("ten_1", "whe_1", sealed) == KEY
+    for tenant, endpoint in (("ten_2", "whe_1"), ("ten_1", "whe_2"), ("ten_1/whe_1", "")):
+        with pytest.raises(InvalidTag):
+            vault.open_webhook_key(tenant, endpoint, sealed)
+
+
+def test_a_changed_seal_of_a_webhook_key_does_not_open() -> None:
+    vault = Vault([K1])
+    sealed = vault.seal_webhook_key("ten_1", "whe_1", KEY).sealed
+    for place in range(len(sealed)):
+        changed = bytearray(sealed)
+        changed[place] ^= 1
+        with pytest.raises(InvalidTag):
+            vault.open_webhook_key("ten_1", "whe_1", Sealed("k1", bytes(changed)))
+
+
+def test_a_webhook_key_and_a_pin_are_sealed_under_keys_of_their_own() -> None:
+    """Neither opens as the other, even if it were bound to the same row."""
+    vault = Vault([K1])
+    with pytest.raises(InvalidTag):
+        vault.open_pin("ten_1", "row_1", vault.seal_webhook_key("ten_1", "row_1", b"012345"))
+    with pytest.raises(InvalidTag):
+        vault.open_webhook_key("ten_1", "row_1", vault.seal_pin("ten_1", "row_1", "012345"))
+
+
+def test_during_a_rotation_a_webhook_key_opens_and_is_sealed_by_the_new_secret() -> None:
+    sealed = Vault([K1]).seal_webhook_key("ten_1", "whe_1", KEY)
+    during = Vault([K2, K1])
+    assert during.open_webhook_key("ten_1", "whe_1", sealed) == KEY
+    again = during.seal_webhook_key("ten_1", "whe_1", KEY)
+    assert Vault([K2]).open_webhook_key("ten_1", "whe_1", again) == KEY
+    with pytest.raises(KeyError):
+        Vault([K2]).open_webhook_key("ten_1", "whe_1", sealed)

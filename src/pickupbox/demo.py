@@ -71,7 +71,7 @@ async def _prepare(server_url: str, url: str, port: int, *, fresh: bool) -> tupl
     except OSError as error:
         raise DemoError(f"PostgreSQL does not answer: {error}\nStart it, or set PICKUPBOX_DATABASE_URL.") from None
     schema.migrate(url)
-    own = {"environment": "sandbox", "cell": "demo", "secrets": new_secret("demo")}
+    own = {"environment": "sandbox", "cell": "demo", "secrets": new_secret("demo"), "webhook_loopback": "true"}
     core = open_core(Settings.model_validate(own | {"database_url": url}))
     try:
         async with core.db.connection() as connection:
@@ -170,11 +170,12 @@ def _say(demo: Demo, *, as_json: bool) -> None:
 
   export BASE_URL={demo.base_url}
   export API_KEY={demo.api_key}
+  export TENANT={demo.tenant}
+  export PICKUPBOX_DATABASE_URL={demo.database_url}
   curl -s $BASE_URL/boxes -H "Authorization: Bearer $API_KEY"
 
 The README walks a shipment through its whole life. Reference: {demo.base_url}/docs
-Tenant {demo.tenant}; other commands act on this sandbox with
-  export PICKUPBOX_DATABASE_URL={demo.database_url}
+With the last two, every other command acts on this sandbox: pickupbox webhook add --tenant $TENANT …
 Ctrl-C ends it; the data stays (--fresh begins anew).
 """,
         highlight=False,

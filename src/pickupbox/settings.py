@@ -1,11 +1,12 @@
 """One frozen object of settings, read from the environment when a process starts."""
 
 import os
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from pickupbox.certificates import Authority, read_authority
 from pickupbox.domain.identifiers import CELL_PATTERN
 from pickupbox.vault import Secret, read_secrets
 
@@ -14,6 +15,11 @@ LOCAL_DATABASE = "postgresql://127.0.0.1:5432/postgres"
 
 def _readable(text: SecretStr) -> SecretStr:
     read_secrets(text.get_secret_value())
+    return text
+
+
+def _signing(text: SecretStr) -> SecretStr:
+    read_authority(text.get_secret_value())
     return text
 
 
@@ -28,19 +34,51 @@ class Settings(BaseSettings):
     secrets: Annotated[SecretStr, AfterValidator(_readable)] = Field(
         description="id:base64 of 32 bytes, the current one first, comma, the one before"
     )
+    device_authority: Annotated[SecretStr, AfterValidator(_signing)] | None = Field(
+        default=None, description="PEM of the key and certificate that sign those of boxes, base64 in one line"
+    )
     rate_limit_url: str = Field(
         default="memory://",
         pattern="^(memory://|rediss?://|unix://)",
         description="memory:// for one API process, redis://… for many",
     )
     database_pool: int = Field(default=10, ge=2, le=200, description="connections per process at most")
+    webhook_loopback: bool = Field(default=False, description="whether webhooks may go to this machine; sandbox only")
+    webhook_concurrency: int = Field(
+        default=512, ge=1, le=10_000, description="webhook exchanges under way per worker at most"
+    )
+    webhook_schedule: str = Field(
+        default="0,5,300,1800,7200,18000,36000,50400,72000,86400",
+        pattern=r"^\d{1,6}(\.\d{1,3})?(,\d{1,6}(\.\d{1,3})?){0,29}$",
+        description="seconds from one attempt of a delivery to the next, comma separated; then it is given up",
+    )
+    mqtt_url: str = Field(
+        default="mqtt://127.0.0.1:1883", pattern="^mqtts?://", description="the broker: mqtt://host:port or mqtts://…"
+    )
+    mqtt_ca: str | None = Field(default=None, description="file with the authority that the broker's certificate has")
+    mqtt_certificate: str | None = Field(default=None, description="file with the service's own certificate")
+    mqtt_key: str | None = Field(default=None, description="file with its key")
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @model_validator(mode="after")
+    def _no_loopback_in_production(self) -> Self:
+        if self.webhook_loopback and self.environment == "production":
+            raise ValueError("PICKUPBOX_WEBHOOK_LOOPBACK is for a sandbox: leave it out in production")
+        return self
 
     def variables(self) -> dict[str, str]:
         """The same settings as variables, for a process of our own."""
-        values = {name: str(value) for name, value in self if name != "secrets"}
-        values["secrets"] = self.secrets.get_secret_value()
-        return {f"PICKUPBOX_{name.upper()}": value for name, value in values.items()}
+        values = {name: value for name, value in self if value is not None}
+        return {
+            f"PICKUPBOX_{name.upper()}": value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            for name, value in values.items()
+        }
+
+    def webhook_delays(self) -> tuple[float, ...]:
+        return tuple(float(seconds) for seconds in self.webhook_schedule.split(","))
+
+    def authority(self) -> Authority | None:
+        return read_authority(self.device_authority.get_secret_value()) if self.device_authority else None
 
     def vault_secrets(self) -> list[Secret]:
         return read_secrets(self.secrets.get_secret_value())

@@ -36,8 +36,25 @@ LOOP_LAST = Gauge(
     ["loop"],
     multiprocess_mode="max",
 )
+PINS = Counter("pickupbox_pins_total", "PINs typed at boxes by verdict", ["verdict"])
+HAPPENINGS = Counter("pickupbox_happenings_total", "Reports of boxes that were taken", ["happening"])
+DEVICE_MESSAGES = Counter("pickupbox_device_messages_total", "Messages from boxes by kind", ["kind"])
+SET_ASIDE = Counter("pickupbox_messages_set_aside_total", "Messages from boxes that could not be taken")
 SEALED = Counter("pickupbox_audit_sealed_total", "Audit entries sealed into the chain")
 ERASED = Counter("pickupbox_names_erased_total", "Customer names erased after their retention")
+ATTEMPTS = Counter("pickupbox_webhook_attempts_total", "Attempts to deliver an event by outcome", ["outcome"])
+DELIVERY_LAG = Histogram(
+    "pickupbox_webhook_lag_seconds",
+    "From an event's commit to its acceptance, when the first attempt was accepted",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60),
+)
+CLAIM_SECONDS = Histogram(
+    "pickupbox_webhook_claim_seconds",
+    "Time to find and claim due webhook work",
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 1),
+)
+IN_FLIGHT = Gauge("pickupbox_webhook_in_flight", "Webhook exchanges under way", multiprocess_mode="livesum")
+DISABLED = Counter("pickupbox_webhook_endpoints_disabled_total", "Endpoints that the service disabled", ["cause"])
 LIMITER_AWAY = Counter("pickupbox_rate_limiter_away_total", "Requests let through while the rate limiter was away")
 
 

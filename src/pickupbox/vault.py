@@ -1,6 +1,6 @@
-"""What must not rest in the clear: PINs are sealed with AES-256-GCM and looked up by a keyed HMAC; of API keys
-only an HMAC is kept. The secrets live outside the database and can be rotated: the first one is current, the
-one behind it still opens what it sealed."""
+"""What must not rest in the clear: PINs and webhook keys are sealed with AES-256-GCM, PINs are looked up by a keyed
+HMAC; of API keys and device codes only an HMAC is kept. The secrets live outside the database and can be rotated: the
+first one is current, the one behind it still opens what it sealed."""
 
 import base64
 import hmac
@@ -29,6 +29,14 @@ class Secret:
         return AESGCM(self._derive("pin seal"))
 
     @cached_property
+    def webhook_cipher(self) -> AESGCM:
+        return AESGCM(self._derive("webhook seal"))
+
+    @cached_property
+    def gateway_group(self) -> str:
+        return self._derive("gateway group").hex()[:32]
+
+    @cached_property
     def lookup_key(self) -> bytes:
         return self._derive("pin lookup")
 
@@ -36,10 +44,14 @@ class Secret:
     def api_key_key(self) -> bytes:
         return self._derive("api key")
 
+    @cached_property
+    def device_code_key(self) -> bytes:
+        return self._derive("device code")
+
 
 @dataclass(frozen=True, slots=True)
-class SealedPin:
-    """A PIN as it rests: which secret sealed it, and the sealed bytes."""
+class Sealed:
+    """A PIN or a webhook key as it rests: which secret sealed it, and the sealed bytes."""
 
     secret_id: str
     sealed: bytes
@@ -53,21 +65,33 @@ class Vault:
         self.current = secrets[0]
         self._before = secrets[1] if len(secrets) == 2 else None
 
-    def seal_pin(self, tenant: str, shipment_id: str, pin: str) -> SealedPin:
-        nonce = os.urandom(12)
-        sealed = self.current.cipher.encrypt(nonce, pin.encode(), _belongs_to(tenant, shipment_id))
-        return SealedPin(self.current.id, nonce + sealed)
+    def seal_pin(self, tenant: str, shipment_id: str, pin: str) -> Sealed:
+        return Sealed(self.current.id, _seal(self.current.cipher, pin.encode(), _belongs_to(tenant, shipment_id)))
 
-    def open_pin(self, tenant: str, shipment_id: str, pin: SealedPin) -> str:
-        cipher = self._secrets[pin.secret_id].cipher
-        return cipher.decrypt(pin.sealed[:12], pin.sealed[12:], _belongs_to(tenant, shipment_id)).decode()
+    def open_pin(self, tenant: str, shipment_id: str, pin: Sealed) -> str:
+        return _open(self._secrets[pin.secret_id].cipher, pin.sealed, _belongs_to(tenant, shipment_id)).decode()
+
+    def seal_webhook_key(self, tenant: str, endpoint_id: str, key: bytes) -> Sealed:
+        return Sealed(self.current.id, _seal(self.current.webhook_cipher, key, _belongs_to(tenant, endpoint_id)))
+
+    def open_webhook_key(self, tenant: str, endpoint_id: str, key: Sealed) -> bytes:
+        return _open(self._secrets[key.secret_id].webhook_cipher, key.sealed, _belongs_to(tenant, endpoint_id))
 
     def pin_lookup(self, box_id: str, pin: str) -> bytes:
         return _pin_hmac(self.current, box_id, pin)
 
+    def pin_lookups(self, box_id: str, pin: str) -> list[bytes]:
+        """One per secret that is in use, the current one first."""
+        before = self.pin_lookup_before(box_id, pin)
+        return [self.pin_lookup(box_id, pin)] if before is None else [self.pin_lookup(box_id, pin), before]
+
     def pin_lookup_before(self, box_id: str, pin: str) -> bytes | None:
         """The lookup under the other secret, while a rotation is under way."""
         return _pin_hmac(self._before, box_id, pin) if self._before else None
+
+    def gateway_group(self) -> str:
+        """The name under which gateways share their messages. A box that knew it could join them and swallow some."""
+        return self.current.gateway_group
 
     def api_key_hmac(self, api_key: str) -> bytes:
         return _key_hmac(self.current, api_key)
@@ -77,10 +101,27 @@ class Vault:
         current = _key_hmac(self.current, api_key)
         return (current, _key_hmac(self._before, api_key)) if self._before else (current,)
 
+    def device_code_hmac(self, device_id: str, code: str) -> bytes:
+        return _code_hmac(self.current, device_id, code)
 
-def _belongs_to(tenant: str, shipment_id: str) -> bytes:
-    """Bound into the seal, so that a sealed PIN copied to another row does not open."""
-    return f"{tenant}/{shipment_id}".encode()
+    def is_device_code(self, device_id: str, code: str, kept: bytes) -> bool:
+        """Whether it is the code of which that was kept, under any secret in use."""
+        secrets = self._secrets.values()
+        return any(hmac.compare_digest(_code_hmac(secret, device_id, code), kept) for secret in secrets)
+
+
+def _seal(cipher: AESGCM, clear: bytes, bound_to: bytes) -> bytes:
+    nonce = os.urandom(12)
+    return nonce + cipher.encrypt(nonce, clear, bound_to)
+
+
+def _open(cipher: AESGCM, sealed: bytes, bound_to: bytes) -> bytes:
+    return cipher.decrypt(sealed[:12], sealed[12:], bound_to)
+
+
+def _belongs_to(tenant: str, row: str) -> bytes:
+    """Bound into the seal, so that what is copied to another row does not open."""
+    return f"{tenant}/{row}".encode()
 
 
 def _pin_hmac(secret: Secret, box_id: str, pin: str) -> bytes:
@@ -89,6 +130,10 @@ def _pin_hmac(secret: Secret, box_id: str, pin: str) -> bytes:
 
 def _key_hmac(secret: Secret, api_key: str) -> bytes:
     return hmac.digest(secret.api_key_key, api_key.encode(), "sha256")
+
+
+def _code_hmac(secret: Secret, device_id: str, code: str) -> bytes:
+    return hmac.digest(secret.device_code_key, f"{device_id}/{code}".encode(), "sha256")
 
 
 def new_secret(secret_id: str) -> str:

@@ -1,9 +1,10 @@
-"""Any of the seven operations as one call, for tests that go through all of them."""
+"""Any of the operations as one call, for tests that go through all of them."""
 
 from typing import Any
 
 import httpx
 
+from tests.api.additions import QUERIES
 from tests.api.contract import Operation
 from tests.support.shop import Shop
 
@@ -20,4 +21,6 @@ async def call(
         "SandboxTransitionRequest": {"event": "loaded"},
     }
     path = operation.path.replace("{shipment_id}", shipment_id)
-    return await (http or shop.http).request(operation.method, path, json=bodies[operation.body])
+    return await (http or shop.http).request(
+        operation.method, path, params=QUERIES.get(operation.name), json=bodies[operation.body]
+    )

@@ -169,9 +169,9 @@ SANDBOX_PATH = "/sandbox/shipments/{shipment_id}/events"
 _rfc3339_in_utc = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z").fullmatch
 
 
-def breaches(body: object, name: str) -> list[str]:
+def breaches(body: object, name: str, added: dict[str, Schema] | None = None) -> list[str]:
     """Where a body differs from its component: a missing, unknown or mistyped field, a time that is not UTC."""
-    components = {known: _closed(schema) for known, schema in COMPONENTS.items()}
+    components = {known: _closed(schema) for known, schema in (COMPONENTS | (added or {})).items()}
     validator = Draft202012Validator({"components": {"schemas": components}, **ref(name)})
     found = [error.message for error in validator.iter_errors(body)]
     return found + [text for text in _times(body) if not _rfc3339_in_utc(text)]

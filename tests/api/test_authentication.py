@@ -12,13 +12,14 @@ from pickupbox.database import tenants
 from pickupbox.domain.identifiers import api_key
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.tenants import issue_key, revoke_key
+from tests.api.additions import SERVED
 from tests.api.calls import call
-from tests.api.contract import OPERATIONS, Operation, breaches
+from tests.api.contract import Operation, breaches
 from tests.api.stored import everything
 from tests.support.shop import Shop, client_of
 
 NEVER_ISSUED = api_key("test", "c1", bytes(32))
-every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+every_operation = pytest.mark.parametrize("operation", SERVED, ids=lambda operation: operation.name)
 
 
 @every_operation

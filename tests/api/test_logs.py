@@ -13,8 +13,8 @@ from starlette.types import ASGIApp
 
 from pickupbox.settings import Settings
 from pickupbox.telemetry import start_logs
+from tests.api.additions import SERVED
 from tests.api.calls import call
-from tests.api.contract import OPERATIONS
 from tests.api.places import away, served
 from tests.support.shop import Shop, client_of, open_shop
 
@@ -47,7 +47,7 @@ async def test_every_request_writes_one_line_with_its_id(shop: Shop, app: ASGIAp
     lines()
     answers = []
     async with client_of(app) as stranger:
-        for operation in OPERATIONS:
+        for operation in SERVED:
             answers += [await call(shop, operation, shipment_id), await call(shop, operation, http=stranger)]
         answers += [await stranger.get("http://test/livez"), await stranger.get("/openapi.json")]
         answers += [await shop.http.get("/nothing"), await shop.http.get(f"/shipments/{'x' * 65}")]

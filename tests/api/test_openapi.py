@@ -1,6 +1,5 @@
 """The OpenAPI document equals the contract, and what is served equals the document."""
 
-import re
 from typing import Any
 
 import pytest
@@ -10,9 +9,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pickupbox.api.app import routes
+from tests.api.additions import ADDED_COMPONENTS, ADDITIONS, PARAMETERS, SERVED
 from tests.api.contract import COMPONENTS, OPERATIONS, WEBHOOK_HEADERS, Operation
 from tests.support.shop import client_of
 
+every_served = pytest.mark.parametrize("operation", SERVED, ids=lambda operation: operation.name)
 every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 
 
@@ -54,34 +55,63 @@ async def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> No
 
 
 async def test_the_components_are_those_of_the_contract(document: dict[str, Any]) -> None:
-    assert set(document["components"]["schemas"]) == set(COMPONENTS)
+    assert set(document["components"]["schemas"]) - set(ADDED_COMPONENTS) == set(COMPONENTS)
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
+@pytest.mark.parametrize("name", [*COMPONENTS, *ADDED_COMPONENTS])
 async def test_a_component_equals_the_contract(document: dict[str, Any], name: str) -> None:
-    found, expected = bare(document["components"]["schemas"][name]), dict(COMPONENTS[name])
+    found, expected = bare(document["components"]["schemas"][name]), dict((COMPONENTS | ADDED_COMPONENTS)[name])
     assert sorted(found.pop("required", [])) == sorted(expected.pop("required", []))
     assert found == expected
 
 
 async def test_the_operations_are_those_of_the_contract(document: dict[str, Any]) -> None:
-    found = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    found = {
+        (method.upper(), path)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if "x-addition" not in operation
+    }
     assert found == {(operation.method, operation.path) for operation in OPERATIONS}
 
 
-@every_operation
+async def test_what_the_contract_does_not_have_is_marked_as_an_addition(document: dict[str, Any]) -> None:
+    (tag,) = document["tags"]
+    assert tag["name"] == "Additions to the interface"
+    marked = {
+        (method.upper(), path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if operation.get("x-addition") or operation.get("tags")
+    }
+    assert set(marked) == {(operation.method, operation.path) for operation in ADDITIONS}
+    for operation in marked.values():
+        assert (operation["x-addition"], operation["tags"]) == (True, [tag["name"]])
+        assert operation["description"].startswith("An addition to the interface.")
+
+
+@pytest.mark.parametrize("operation", ADDITIONS, ids=lambda operation: operation.name)
+async def test_an_addition_takes_exactly_its_query(document: dict[str, Any], operation: Operation) -> None:
+    found = described(document, operation)
+    assert "requestBody" not in found
+    assert {p["in"] for p in found["parameters"]} == {"query"}
+    assert {p["name"]: (p["required"], p["schema"]) for p in found["parameters"]} == PARAMETERS[operation.name]
+    assert all(p["description"] for p in found["parameters"])
+
+
+@every_served
 async def test_an_operation_lists_exactly_its_statuses(document: dict[str, Any], operation: Operation) -> None:
     expected = {str(operation.success), *map(str, operation.errors)}
     assert set(described(document, operation)["responses"]) == expected
 
 
-@every_operation
+@every_served
 async def test_an_operation_answers_with_its_bodies(document: dict[str, Any], operation: Operation) -> None:
     responses = described(document, operation)["responses"]
     assert schema_of(responses[str(operation.success)]) == operation.answer
     for status in operation.errors:
         # On the path-parameter operations 422 is the framework's body; with a request body it is the envelope.
-        framework = status == 422 and operation.body is None
+        framework = status == 422 and operation.body is None and operation not in ADDITIONS
         assert schema_of(responses[str(status)]) == ("HTTPValidationError" if framework else "PublicErrorResponse")
 
 
@@ -105,7 +135,7 @@ async def test_every_operation_takes_the_key_as_a_bearer_credential(document: di
     scheme = document["components"]["securitySchemes"][name]
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
     assert document["security"] == [{name: []}]
-    for operation in OPERATIONS:
+    for operation in SERVED:
         assert "security" not in described(document, operation)
 
 
@@ -136,7 +166,7 @@ async def test_what_is_served_under_the_base_address_is_what_the_document_says(
     }
     expected = {
         (operation.method, f"/v1{operation.path}")
-        for operation in OPERATIONS
+        for operation in SERVED
         if environment == "sandbox" or not operation.path.startswith("/sandbox")
     }
     assert served - expected == {("GET", "/v1/openapi.json"), ("GET", "/v1/docs")}
@@ -145,8 +175,11 @@ async def test_what_is_served_under_the_base_address_is_what_the_document_says(
 
 async def test_links_name_operations_and_parameters_that_exist(document: dict[str, Any]) -> None:
     by_id = {
-        operation["operationId"]: path for path, methods in document["paths"].items() for operation in methods.values()
+        operation["operationId"]: {parameter["name"] for parameter in operation.get("parameters", [])}
+        for methods in document["paths"].values()
+        for operation in methods.values()
     }
+    ids_in_paths = {"shipment_id"}
     links = [
         link
         for methods in document["paths"].values()
@@ -156,8 +189,9 @@ async def test_links_name_operations_and_parameters_that_exist(document: dict[st
     ]
     assert len(links) > len(by_id)
     for link in links:
-        path = by_id[link["operationId"]]
-        assert set(link.get("parameters", {})) == set(re.findall(r"{(\w+)}", path))
+        parameters, given = by_id[link["operationId"]], set(link.get("parameters", {}))
+        assert given <= parameters
+        assert given >= parameters & ids_in_paths
 
 
 async def test_the_document_and_its_page_need_no_key(app: ASGIApp) -> None:
@@ -166,5 +200,6 @@ async def test_the_document_and_its_page_need_no_key(app: ASGIApp) -> None:
         assert (await stranger.get("/openapi.json")).status_code == 200
     assert page.status_code == 200
     assert page.headers["content-type"].startswith("text/html")
-    for operation in OPERATIONS:
+    for operation in SERVED:
         assert f"{operation.method} {operation.path}" in page.text
+    assert page.text.count("Addition to the interface") == len(ADDITIONS)

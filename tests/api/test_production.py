@@ -11,7 +11,8 @@ from pickupbox.domain.lifecycle import Trigger
 from pickupbox.settings import Settings
 from pickupbox.usecases.boxes import default_setup
 from pickupbox.usecases.core import Core
-from tests.api.contract import OPERATIONS, SANDBOX_PATH
+from tests.api.additions import SERVED
+from tests.api.contract import SANDBOX_PATH
 from tests.api.places import served
 from tests.api.test_deadlines import happens
 from tests.support.databases import own_database
@@ -53,7 +54,7 @@ async def test_the_sandbox_path_is_as_unknown_as_any_other(production: tuple[Sho
 async def test_the_document_of_production_has_no_sandbox_operation(production: tuple[Shop, ASGIApp]) -> None:
     shop, _ = production
     answer = await shop.http.get("/openapi.json")
-    assert set(answer.json()["paths"]) == {operation.path for operation in OPERATIONS if operation.path != SANDBOX_PATH}
+    assert set(answer.json()["paths"]) == {operation.path for operation in SERVED if operation.path != SANDBOX_PATH}
     assert "/sandbox" not in answer.text
     assert "simulateEvent" not in answer.text
 

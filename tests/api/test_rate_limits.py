@@ -16,8 +16,9 @@ from pickupbox.database import tenants
 from pickupbox.telemetry import LIMITER_AWAY
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.tenants import add_tenant, issue_key
+from tests.api.additions import SERVED
 from tests.api.calls import call
-from tests.api.contract import OPERATIONS, Operation, breaches
+from tests.api.contract import Operation, breaches
 from tests.support.shop import Shop, client_of, open_shop
 
 REDIS = os.environ.get("PICKUPBOX_TEST_REDIS_URL", "redis://127.0.0.1:6379/15")
@@ -42,7 +43,7 @@ async def shop_with(core: Core, app: ASGIApp, rate: int, burst: int) -> Shop:
     return await open_shop(core, app, rate=rate, burst=burst)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+@pytest.mark.parametrize("operation", SERVED, ids=lambda operation: operation.name)
 async def test_every_operation_is_limited(core: Core, app: ASGIApp, operation: Operation) -> None:
     shop = await shop_with(core, app, rate=1, burst=1)
     async with shop.http:

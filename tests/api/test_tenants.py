@@ -2,8 +2,9 @@
 
 import pytest
 
+from tests.api.additions import SERVED
 from tests.api.calls import UNKNOWN_SHIPMENT, call
-from tests.api.contract import BY_SHIPMENT, OPERATIONS, SANDBOX_EVENTS, Operation
+from tests.api.contract import BY_SHIPMENT, SANDBOX_EVENTS, Operation
 from tests.api.stages import STATES, shipment_in
 from tests.api.stored import everything
 from tests.support.shop import Shop
@@ -55,7 +56,7 @@ async def test_a_foreign_thing_and_nothing_look_the_same(shop: Shop, other_shop:
 async def test_no_answer_shows_an_internal_identifier(shop: Shop) -> None:
     answers = [await shop.boxes(), await shop.reserve("order-1", customer_name="Ada"), await shop.reserve("order-1")]
     shipment_id = answers[1].json()["id"]
-    for operation in OPERATIONS:
+    for operation in SERVED:
         answers += [await call(shop, operation, shipment_id), await call(shop, operation)]
     for answer in answers:
         shown = answer.text + str(answer.headers)

@@ -119,12 +119,14 @@ def test_rewrap_seals_every_pin_under_the_new_secret_and_says_how_many(
     run: Run, settings: Settings, query: Query, shipment: str
 ) -> None:
     ((count,),) = query("SELECT count(*) FROM shipments")
+    ((keys,),) = query("SELECT count(*) FROM webhook_endpoints")
+    said = f"{count} PINs and the keys of {keys} webhook endpoints sealed again.\n"
     old, new = settings.secrets.get_secret_value(), new_secret("k2")
     done = run("secret", "rewrap", PICKUPBOX_SECRETS=f"{new},{old}")
-    assert done.stdout == f"{count} PINs sealed again.\n"
+    assert done.stdout == said
     assert query("SELECT pin_secret_id FROM shipments WHERE id = $1", shipment) == [("k2",)]
     # And back, so that the other tests can go on with the settings they know.
-    assert run("secret", "rewrap", PICKUPBOX_SECRETS=f"{old},{new}").stdout == f"{count} PINs sealed again.\n"
+    assert run("secret", "rewrap", PICKUPBOX_SECRETS=f"{old},{new}").stdout == said
 
 
 @pytest.mark.parametrize(

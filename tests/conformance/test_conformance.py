@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from pickupbox.domain import errors
+from tests.conformance.additions import ADDITIONS
 from tests.conformance.kinds import NUMBERED, ROW
 from tests.conformance.rules import DIGEST, RULES, SHAPE
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 SHARED = ROOT.parent / "shared"
 OPEN_POINTS = "Open points, decided"
+LISTED = RULES | ADDITIONS
 
 
 def rows() -> list[tuple[str, str, str, str]]:
@@ -60,13 +62,13 @@ def names_of_tests_in(path: Path) -> set[str]:
 
 def test_the_page_lists_exactly_the_rules_in_their_sections() -> None:
     written = [(section, rule, text) for section, rule, text, _ in rows()]
-    assert written == [(section, rule.id, rule.text) for section, rules in RULES.items() for rule in rules]
+    assert written == [(section, rule.id, rule.text) for section, rules in LISTED.items() for rule in rules]
     headings = {section for section, line in lines_by_section(PAGE.read_text()) if line.startswith("#") and section}
-    assert headings == {part for section in RULES for part in (section, section.partition(" / ")[0])}
+    assert headings == {part for section in LISTED for part in (section, section.partition(" / ")[0])}
 
 
 def test_every_rule_has_an_id_of_its_own() -> None:
-    ids = Counter(rule.id for rules in RULES.values() for rule in rules)
+    ids = Counter(rule.id for rules in LISTED.values() for rule in rules)
     assert [rule for rule, count in ids.items() if count > 1] == []
 
 
@@ -99,6 +101,11 @@ def test_every_table_row_and_numbered_rule_of_the_contract_is_one_rule() -> None
         contract = (SHARED / "interface.md").read_text()
         assert shape(contract) | {OPEN_POINTS: SHAPE[OPEN_POINTS]} == SHAPE
         assert hashlib.sha256(contract.encode()).hexdigest() == DIGEST, "the contract changed: read it again"
+
+
+def test_what_is_added_stands_apart_from_the_contract() -> None:
+    assert set(ADDITIONS) & set(RULES) == set()
+    assert all(section.partition(" / ")[0] == "Additions to the interface" for section in ADDITIONS)
 
 
 def test_every_error_code_is_in_the_table() -> None:

@@ -15,7 +15,7 @@ from schemathesis.hooks import GLOBAL_HOOK_DISPATCHER
 from schemathesis.schemas import BaseSchema
 
 from tests.fuzz.checks import AnswerIsOurs, keep_failure
-from tests.fuzz.street import Street
+from tests.fuzz.street import FOREIGN_ORDER, Street
 from tests.fuzz.tally import Tally
 from tests.fuzz.words import FAULTED_WORDS, FRESH_ORDER, HELD_WORDS, OPEN_WORDS, WITH_NUL, Words
 
@@ -72,7 +72,7 @@ def run(base_url: str, street: Street, plan: Plan) -> Tally:
     end = time.monotonic() + plan.seconds
     passes = itertools.chain((EVERY_CORNER, BAD_KEYS), itertools.cycle(ROUND))
     keys = itertools.cycle(street.api_keys)
-    with _spoken(Words(street.shipments)) as words:
+    with _spoken(Words(street.shipments, street.released_faults)) as words:
         while (tally.sent < plan.cases or tally.passes < FEWEST_PASSES) and _may_go_on(tally, end):
             config = _config(street, next(passes), plan.seed + tally.passes)
             schema = schemathesis.openapi.from_url(f"{base_url}/openapi.json", config=config)
@@ -153,7 +153,9 @@ def _config(street: Street, one: Pass, seed: int) -> schemathesis.Config:
         # Real things appear often, so that requests get past the first lookup.
         "dictionaries": {
             "boxes": {"values": [*street.boxes, street.foreign_box, WITH_NUL]},
-            "faulted": {"values": [*FAULTED_WORDS, *HELD_WORDS, *OPEN_WORDS, street.foreign_shipment]},
+            "faulted": {"values": [*FAULTED_WORDS * 5, *HELD_WORDS, *OPEN_WORDS, street.foreign_shipment]},
+            "events": {"values": [*street.events, street.foreign_event]},
+            "known_orders": {"values": [*street.orders, FOREIGN_ORDER]},
             "orders": {"values": [*[FRESH_ORDER] * 9, WITH_NUL]},
             "shipments": {"values": [*OPEN_WORDS, *HELD_WORDS, *street.shipments, street.foreign_shipment]},
         },
@@ -161,6 +163,8 @@ def _config(street: Street, one: Pass, seed: int) -> schemathesis.Config:
             "body.box_id": {"dictionary": "boxes", "probability": 0.8},
             "body.external_order_id": {"dictionary": "orders", "probability": 0.6},
             "path.shipment_id": {"dictionary": "shipments", "probability": 0.7},
+            "query.after": {"dictionary": "events", "probability": 0.7},
+            "query.external_order_id": {"dictionary": "known_orders", "probability": 0.5},
         },
         "checks": {
             "enabled": False,
@@ -170,7 +174,7 @@ def _config(street: Street, one: Pass, seed: int) -> schemathesis.Config:
             AnswerIsOurs.__name__: {
                 "enabled": True,
                 "secrets": list(street.secrets),
-                "foreign": [street.foreign_box, street.foreign_shipment],
+                "foreign": [street.foreign_box, street.foreign_shipment, street.foreign_event],
             },
         },
     }

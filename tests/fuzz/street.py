@@ -14,6 +14,7 @@ from pickupbox.usecases.tenants import add_tenant, issue_key
 from tests.support.shop import FAST
 
 COMPARTMENTS_PER_BOX = 1500
+FOREIGN_ORDER = "order-of-the-stranger"
 CASES_PER_KEY = 400  # a key may reveal 60 PINs an hour
 
 LIVES: tuple[tuple[SandboxEvent, ...], ...] = (
@@ -24,7 +25,7 @@ LIVES: tuple[tuple[SandboxEvent, ...], ...] = (
     (SandboxEvent.EXPIRED,),
     (SandboxEvent.LOADED, SandboxEvent.EXPIRED),
     (SandboxEvent.FAULT,),
-    (SandboxEvent.FAULT, SandboxEvent.REMOVED),
+    (RELEASED_FAULT := (SandboxEvent.FAULT, SandboxEvent.REMOVED)),
 )
 
 
@@ -33,8 +34,12 @@ class Street:
     api_keys: Sequence[str]
     boxes: Sequence[str]
     shipments: Sequence[str]
+    released_faults: Sequence[str]  # those of them that can be retried, again and again
+    orders: Sequence[str]
+    events: Sequence[str]
     foreign_box: str
     foreign_shipment: str
+    foreign_event: str
     secrets: Sequence[str]  # the stranger's, which no answer may contain
 
 
@@ -60,15 +65,25 @@ async def _lay_out(core: Core, cases: int) -> Street:
         await cancel(core, tenant, shipments[-1])
     stranger, (foreign_key,) = await _tenant(core, "Stranger", 1)
     foreign_box = await _box(core, stranger, 3)
-    wish = Wish(foreign_box, "order-of-the-stranger", "Mrs. Stranger")
+    wish = Wish(foreign_box, FOREIGN_ORDER, "Mrs. Stranger")
+    foreign_shipment = await _shipment(core, stranger, wish, ())
     return Street(
         api_keys=keys,
         boxes=boxes,
         shipments=shipments,
+        released_faults=shipments[LIVES.index(RELEASED_FAULT) : len(LIVES) * 3 : len(LIVES)],
         foreign_box=foreign_box,
-        foreign_shipment=await _shipment(core, stranger, wish, ()),
-        secrets=[stranger, foreign_key, wish.external_order_id, "Mrs. Stranger"],
+        orders=[f"laid-out-{number}" for number in range(5)],
+        events=[_first_event(shipment_id) for shipment_id in shipments],
+        foreign_shipment=foreign_shipment,
+        foreign_event=_first_event(foreign_shipment),
+        secrets=[stranger, foreign_key, FOREIGN_ORDER, "Mrs. Stranger"],
     )
+
+
+def _first_event(shipment_id: str) -> str:
+    """A reservation's event has the shipment's own time and chance in its id."""
+    return shipment_id.replace("shp_", "evt_", 1)
 
 
 async def _tenant(core: Core, name: str, key_count: int) -> tuple[str, list[str]]:

@@ -18,9 +18,10 @@ FAULTED_WORDS = tuple(f"faulted-{number}" for number in range(10))
 class Words:
     """The shipments that something can still happen to, as the answers so far tell of them."""
 
-    def __init__(self, shipments: Sequence[str]) -> None:
+    def __init__(self, shipments: Sequence[str], released_faults: Sequence[str]) -> None:
         self._orders = itertools.count()
-        self._pools = {words: deque(shipments, maxlen=len(words)) for words in (OPEN_WORDS, HELD_WORDS, FAULTED_WORDS)}
+        self._pools = {words: deque(shipments, maxlen=len(words)) for words in (OPEN_WORDS, HELD_WORDS)}
+        self._pools[FAULTED_WORDS] = deque(released_faults, maxlen=len(FAULTED_WORDS))
 
     def speak(self, _: HookContext, case: Case, __: dict[str, Any]) -> None:
         """Put the real thing in the place of a word, before the request is sent."""

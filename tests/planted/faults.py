@@ -13,6 +13,7 @@ class Fault:
 
 
 DOMAIN, MODEL, API, DATABASE = "tests/domain", "tests/model", "tests/api", "tests/database"
+WEBHOOKS = "tests/webhooks"
 
 FAULTS = (
     Fault(
@@ -109,8 +110,8 @@ FAULTS = (
     Fault(
         "a missing tenant filter: a foreign order of the same name is replayed",
         "database/shipments.py",
-        "WHERE s.tenant_id = $1 AND s.external_order_id = $2",
-        "WHERE $1::text IS NOT NULL AND s.external_order_id = $2",
+        "WHERE s.tenant_id = $1 AND s.external_order_id = $2 AND s.attempt_number",
+        "WHERE $1::text IS NOT NULL AND s.external_order_id = $2 AND s.attempt_number",
         API,
     ),
     Fault(
@@ -224,5 +225,82 @@ FAULTS = (
         "if not visit.verdict.allowed:",
         "if visit.verdict is None:",
         API,
+    ),
+    Fault(
+        "a lane is settled by someone who lost its lease",
+        "database/lanes.py",
+        "\n            AND l.due_at = d.leased_until\n        ORDER BY",
+        "\n        ORDER BY",
+        f"{WEBHOOKS}/test_lanes.py",
+    ),
+    Fault(
+        "a lane is settled without looking at what a step has added",
+        "database/lanes.py",
+        "ORDER BY l.shipment_id, l.endpoint_id FOR UPDATE OF l",
+        "ORDER BY l.shipment_id, l.endpoint_id",
+        f"{WEBHOOKS}/test_lanes.py",
+    ),
+    Fault(
+        "an endpoint gets types that it did not subscribe to",
+        "database/events.py",
+        "(w.event_types IS NULL OR e.type = ANY (w.event_types))",
+        "(w.event_types IS NULL OR e.type = e.type)",
+        f"{WEBHOOKS}/test_lanes.py",
+    ),
+    Fault(
+        "every worker probes an endpoint that backs off",
+        "database/lanes.py",
+        "WHERE NOT w.probe OR w.endpoint_id IN (SELECT endpoint_id FROM probing)",
+        "WHERE true",
+        f"{WEBHOOKS}/test_failures.py",
+    ),
+    Fault(
+        "an endpoint that accepts is not forgiven",
+        "webhooks/settling.py",
+        "if settled.lane.failing]",
+        "if settled.error]",
+        f"{WEBHOOKS}/test_trouble.py",
+    ),
+    Fault(
+        "a redirect counts as accepted",
+        "webhooks/schedule.py",
+        "200 <= status < 300",
+        "200 <= status < 400",
+        f"{WEBHOOKS}/test_schedule.py",
+    ),
+    Fault(
+        "the signature leaves the timestamp out",
+        "webhooks/signing.py",
+        'f"{event_id}.{sent_at}.".encode()',
+        'f"{event_id}.".encode()',
+        f"{WEBHOOKS}/test_signing.py",
+    ),
+    Fault(
+        "a webhook goes wherever a name leads",
+        "webhooks/egress.py",
+        "if not is_allowed(address[0], loopback=self._loopback):",
+        "if address is None:",
+        f"{WEBHOOKS}/test_egress_guard.py",
+    ),
+    Fault(
+        "a worker that stops keeps what it did not finish",
+        "webhooks/delivery.py",
+        "await lanes.give_back(connection, list(unfinished.values()))",
+        "await lanes.give_back(connection, [])",
+        f"{WEBHOOKS}/test_trouble.py",
+    ),
+    Fault(
+        "the feed shows what is not surely all",
+        "database/feed.py",
+        "pg_snapshot_xmin(pg_current_snapshot())",
+        "pg_snapshot_xmax(pg_current_snapshot())",
+        f"{API}/test_feed_order.py",
+    ),
+    Fault(
+        "the feed loses a shipment's order when transactions overtake each other",
+        "database/shipments.py",
+        "told_in = greatest(s.told_in, pg_current_xact_id())",
+        "told_in = pg_current_xact_id()",
+        f"{API}/test_feed_order.py",
     ),
 )

@@ -38,8 +38,8 @@ class Said:
 
     @property
     def lines_to_paste(self) -> str:
-        """The lines for another terminal: two exports and a curl."""
-        return "".join(line + "\n" for line in re.findall(r"^  ((?:export [BA]|curl ).*)$", self.text, re.MULTILINE))
+        """The lines for another terminal: four exports and a curl."""
+        return "".join(line + "\n" for line in re.findall(r"^  ((?:export |curl ).*)$", self.text, re.MULTILINE))
 
     @property
     def exports(self) -> str:
@@ -52,7 +52,7 @@ class Said:
 
     @property
     def tenant(self) -> str:
-        return self.word_after("Tenant ")
+        return self.word_after("TENANT=")
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def boxes_seen_with(base_url: str, api_key: str) -> set[str]:
 
 
 def test_the_readme_answers_as_it_says(demo: Said) -> None:
-    readme = walk.blocks(walk.README.read_text())
+    readme = walk.blocks(walk.README.read_text().replace("9000", str(free_port())))
     answers = walk.run(readme, demo.exports)
     for block, answer in zip(readme, answers, strict=True):
         assert block.fits(answer), f"{block.shell}\nthe README shows\n{block.shown}\nbut the answer is\n{answer}"
@@ -120,7 +120,7 @@ def test_a_line_of_the_readme_that_is_refused_is_noticed(demo: Said) -> None:
 
 
 def test_what_the_demo_prints_can_be_pasted(demo: Said) -> None:
-    assert demo.exports.count("\n") == 2
+    assert demo.exports.count("\n") == 4
     pasted = ["bash", "-euc", demo.lines_to_paste]
     answer = subprocess.run(pasted, env=without_settings(), capture_output=True, text=True, timeout=30, check=True)
     assert len(json.loads(answer.stdout)["items"]) == 2

@@ -59,6 +59,9 @@ async def elapse(core: Core, shipment_id: str, seconds: float) -> None:
                     pickup_available_at = pickup_available_at - d, pickup_expires_at = pickup_expires_at - d,
                     picked_up_at = picked_up_at - d, released_at = released_at - d
                 FROM make_interval(secs => $2) AS d WHERE id = $1
+            ), moved_lanes AS (
+                UPDATE webhook_lanes SET shipment_created_at = shipment_created_at - d
+                FROM make_interval(secs => $2) AS d WHERE shipment_id = $1
             )
             UPDATE events SET shipment_created_at = shipment_created_at - d, occurred_at = occurred_at - d
             FROM make_interval(secs => $2) AS d WHERE shipment_id = $1

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from pickupbox.domain.lifecycle import Trigger
+from pickupbox.settings import Settings
 from pickupbox.usecases.clock import seconds_to_next_deadline, sweep
 from pickupbox.usecases.core import Core
 from pickupbox.worker.process import work
@@ -34,10 +35,10 @@ TABLE: dict[str, tuple[tuple[Trigger, ...], float, tuple[str, str, bool], list[s
 
 
 @asynccontextmanager
-async def working(core: Core) -> AsyncIterator[None]:
+async def working(core: Core, settings: Settings) -> AsyncIterator[None]:
     """A worker runs in this process meanwhile."""
     stop = asyncio.Event()
-    running = asyncio.create_task(work(core, stop))
+    running = asyncio.create_task(work(core, settings, stop))
     try:
         yield
     finally:
@@ -143,9 +144,9 @@ async def test_the_next_deadline_is_known_to_the_second(shop: Shop, core: Core, 
     assert (await seconds_to_next_deadline(core) or 1) > 0
 
 
-async def test_a_deadline_fires_within_a_second_while_a_worker_runs(shop: Shop, core: Core) -> None:
+async def test_a_deadline_fires_within_a_second_while_a_worker_runs(shop: Shop, core: Core, settings: Settings) -> None:
     box = await shop.add_box(12, protection_seconds=1)
-    async with working(core):
+    async with working(core, settings):
         shipments = []
         for order in "ABCDEF":
             shipments.append(await shop.reserved(order, "loaded", box_id=box))
@@ -159,16 +160,16 @@ async def test_a_deadline_fires_within_a_second_while_a_worker_runs(shop: Shop, 
 
 
 async def test_a_deadline_that_comes_sooner_than_the_one_a_worker_sleeps_for_fires_in_time(
-    shop: Shop, core: Core
+    shop: Shop, core: Core, settings: Settings
 ) -> None:
     box = await shop.add_box(12, protection_seconds=0)
-    async with working(core):
+    async with working(core, settings):
         await asyncio.sleep(0.2)  # the worker is asleep now, with nothing due for a day
         shipment = await shop.reserved("A", "loaded", box_id=box)
         await until(partial(announced, shop, shipment), seconds=1)
 
 
-async def test_a_worker_seals_what_was_revealed_and_erases_names(shop: Shop, core: Core) -> None:
+async def test_a_worker_seals_what_was_revealed_and_erases_names(shop: Shop, core: Core, settings: Settings) -> None:
     shipment = await shop.reserved("A", customer_name="Ada")
     await shop.pin(shipment)
     await shop.simulate(shipment, "expired")
@@ -182,6 +183,6 @@ async def test_a_worker_seals_what_was_revealed_and_erases_names(shop: Shop, cor
             row = await connection.fetchrow("SELECT chain_number FROM audit WHERE tenant_id = $1", shop.tenant)
         return row is not None and row["chain_number"] == 1
 
-    async with working(core):
+    async with working(core, settings):
         await until(erased, seconds=5)
         await until(sealed, seconds=5)

@@ -75,9 +75,11 @@ async def test_two_sweepers_take_each_deadline_once(shop: Shop, workers: list[Co
     await assert_each_expired_once(shop, due)
 
 
-async def test_two_workers_take_each_deadline_once(shop: Shop, workers: list[Core], due: str) -> None:
+async def test_two_workers_take_each_deadline_once(
+    shop: Shop, settings: Settings, workers: list[Core], due: str
+) -> None:
     stop = asyncio.Event()
-    running = [asyncio.create_task(work(core, stop)) for core in workers]
+    running = [asyncio.create_task(work(core, settings, stop)) for core in workers]
     live = "SELECT count(*) FROM shipments WHERE box_id = $1 AND released_at IS NULL"
 
     async def done() -> bool:

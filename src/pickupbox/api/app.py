@@ -1,15 +1,16 @@
 """The API as one ASGI application, put together from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pickupbox.api import endpoints, health
+from pickupbox.api import devices, endpoints, health
 from pickupbox.api.authentication import Keys
 from pickupbox.api.entrance import BASE, Entrance
 from pickupbox.api.openapi import docs, openapi
@@ -36,17 +37,20 @@ def _route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Respo
     return Route(path, Endpoint(endpoint), methods=[method])
 
 
-def routes(environment: str) -> list[BaseRoute]:
+def routes(environment: str) -> list[Route]:
     """What is served; only a sandbox has the simulated events."""
-    served: list[BaseRoute] = [  # the most frequent first: they are tried in this order
+    served = [  # the most frequent first: they are tried in this order
         _route("GET", f"{BASE}/shipments/{{shipment_id}}", endpoints.get_shipment),
         _route("POST", f"{BASE}/shipments", endpoints.create_shipment),
         _route("GET", f"{BASE}/boxes", endpoints.list_boxes),
         _route("GET", f"{BASE}/shipments/{{shipment_id}}/pickup-pin", endpoints.get_pickup_pin),
         _route("POST", f"{BASE}/shipments/{{shipment_id}}/cancel", endpoints.cancel_shipment),
         _route("POST", f"{BASE}/shipments/{{shipment_id}}/retry", endpoints.retry_shipment),
+        _route("GET", f"{BASE}/events", endpoints.list_events),
+        _route("GET", f"{BASE}/shipments", endpoints.find_shipments),
         _route("GET", f"{BASE}/openapi.json", openapi(environment)),
         _route("GET", f"{BASE}/docs", docs(environment)),
+        _route("POST", devices.PATH, devices.exchange_code),
         _route("GET", "/livez", health.livez),
         _route("GET", "/readyz", health.readyz),
     ]
@@ -54,6 +58,11 @@ def routes(environment: str) -> list[BaseRoute]:
         path = f"{BASE}/sandbox/shipments/{{shipment_id}}/events"
         served.append(_route("POST", path, endpoints.simulate_event))
     return served
+
+
+def _methods_at(scope: Scope, served: Sequence[Route]) -> list[str]:
+    here = [route for route in served if route.matches(scope)[0] is not Match.NONE]
+    return sorted({method for route in here for method in route.methods or ()})
 
 
 def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
@@ -71,11 +80,18 @@ def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
         await buckets.close()
         await core.db.close()
 
-    router = Router(routes(core.environment), redirect_slashes=False, lifespan=lifespan)
+    served = routes(core.environment)
+    router = Router(served, redirect_slashes=False, lifespan=lifespan)
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         scope["app"] = router  # so that an unknown path or method is raised, and answered at the entrance
-        await router(scope, receive, send)
+        try:
+            await router(scope, receive, send)
+        except HTTPException as error:
+            if error.status_code == 405:
+                # Starlette names the methods of one route; a path may have several.
+                error.headers = {"allow": ", ".join(_methods_at(scope, served))}
+            raise
 
     return Entrance(routed, core, keys, buckets)
 

@@ -10,6 +10,8 @@ from starlette.responses import Response
 from pickupbox.database.boxes import Box
 from pickupbox.domain.lifecycle import FACES
 from pickupbox.domain.shipment import Shipment
+from pickupbox.usecases.feed import Page
+from pickupbox.webhooks.bodies import body_of
 
 
 def answer(body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -42,3 +44,10 @@ def shipment_body(shipment: Shipment) -> dict[str, Any]:
         "picked_up_at": shipment.picked_up_at,
         "updated_at": shipment.updated_at,
     }
+
+
+def events_answer(page: Page) -> Response:
+    """PublicEventListResponse, each item with the very bytes of its webhook"""
+    items = b",".join(body_of(told.id, told.type, told.occurred_at, told.data) for told in page.events)
+    more = b"true" if page.has_more else b"false"
+    return Response(b'{"items":[' + items + b'],"has_more":' + more + b"}", media_type="application/json")

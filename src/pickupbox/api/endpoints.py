@@ -1,16 +1,17 @@
-"""The seven operations. An endpoint translates and does nothing else."""
+"""The operations: seven of the contract, and the additions. An endpoint translates and does nothing else."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pickupbox.api.bodies import answer, box_body, shipment_body
+from pickupbox.api.bodies import answer, box_body, events_answer, shipment_body
 from pickupbox.api.errors import InvalidPath, problem_of
-from pickupbox.api.requests import body_of, caller_of, core_of, shipment_id_of
-from pickupbox.api.schemas import PublicShipmentCreate, SandboxTransitionRequest
+from pickupbox.api.requests import body_of, caller_of, core_of, query_of, shipment_id_of
+from pickupbox.api.schemas import EventsQuery, OrderQuery, PublicShipmentCreate, SandboxTransitionRequest
 from pickupbox.database import boxes
 from pickupbox.domain.errors import InvalidRequest, ValidationFailed
 from pickupbox.usecases.cancel import cancel
-from pickupbox.usecases.read import read
+from pickupbox.usecases.feed import read_feed
+from pickupbox.usecases.read import find_by_order, read
 from pickupbox.usecases.reserve import Reserved, Wish, reserve
 from pickupbox.usecases.retry import retry
 from pickupbox.usecases.reveal_pin import reveal_pin
@@ -74,6 +75,17 @@ async def simulate_event(request: Request) -> Response:
         raise ValidationFailed(details=[{"loc": ["body"], "msg": str(invalid), "type": "json_invalid"}]) from None
     shipment = await simulate(core_of(request), caller_of(request).tenant, shipment_id, wanted.event)
     return answer(shipment_body(shipment))
+
+
+async def list_events(request: Request) -> Response:
+    asked = query_of(request, EventsQuery)
+    return events_answer(await read_feed(core_of(request), caller_of(request).tenant, asked.after, asked.limit))
+
+
+async def find_shipments(request: Request) -> Response:
+    asked = query_of(request, OrderQuery)
+    found = await find_by_order(core_of(request), caller_of(request).tenant, asked.external_order_id)
+    return answer({"items": [shipment_body(shipment) for shipment in found]})
 
 
 def _reserved(reserved: Reserved) -> Response:

@@ -26,6 +26,8 @@ _COMPONENTS: list[type[BaseModel]] = [
     schemas.SandboxTransitionRequest,
     schemas.PublicWebhookData,
     schemas.PublicWebhookEvent,
+    schemas.PublicEventListResponse,
+    schemas.PublicShipmentListResponse,
     schemas.PublicErrorDetail,
     schemas.PublicErrorResponse,
     schemas.ValidationError,
@@ -39,6 +41,10 @@ _SHIPMENT_ID = {
     "in": "path",
     "required": True,
     "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": SHIPMENT_ID_PATTERN},
+}
+_ADDITIONS = {
+    "name": "Additions to the interface",
+    "description": "Operations that the contract does not have. Everything else works without them.",
 }
 _WEBHOOK_HEADERS = ["Service-Event-Id", "Service-Timestamp", "Service-Signature"]
 _MEANINGS = {
@@ -66,6 +72,7 @@ def document(environment: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/v1", "description": environment}],
         "security": [{"ApiKey": []}],
+        "tags": [_ADDITIONS],
         "paths": paths,
         "webhooks": {"shipmentEvent": {"post": _webhook()}},
         "components": {
@@ -94,15 +101,31 @@ def _operation(operation: Operation, environment: str) -> dict[str, Any]:
     }
     if "{shipment_id}" in operation.path:
         described["parameters"] = [_SHIPMENT_ID]
+    if operation.query_model:
+        described["parameters"] = _query_parameters(operation.query_model)
+    if operation.addition:
+        described |= {"tags": [_ADDITIONS["name"]], "x-addition": True}
     if operation.body_model:
         described["requestBody"] = {"required": True, "content": _json(operation.body_model.__name__)}
     return described
 
 
 def _error(status: int, operation: Operation) -> dict[str, Any]:
-    framework_body = status == 422 and operation.body_model is None
+    framework_body = status == 422 and "{shipment_id}" in operation.path and operation.body_model is None
     model = schemas.HTTPValidationError if framework_body else schemas.PublicErrorResponse
     return {"description": _MEANINGS[status], "content": _json(model.__name__)}
+
+
+def _query_parameters(model: type[BaseModel]) -> list[dict[str, Any]]:
+    described = model.model_json_schema()
+    parameters = []
+    for name, schema in _without_titles(described["properties"]).items():
+        text = schema.pop("description")
+        if "anyOf" in schema:  # a query has no null: the parameter is left out
+            schema = schema["anyOf"][0]
+        required = name in described.get("required", [])
+        parameters.append({"name": name, "in": "query", "required": required, "description": text, "schema": schema})
+    return parameters
 
 
 def _webhook() -> dict[str, Any]:
@@ -159,12 +182,7 @@ def openapi(environment: str) -> Callable[[Request], Awaitable[Response]]:
 def docs(environment: str) -> Callable[[Request], Awaitable[Response]]:
     """A plain reference page; the document beside it is for tools."""
     sections = "".join(
-        f"<section><h2><code>{operation.method} {html.escape(operation.path)}</code></h2>"
-        f"<p><b>{html.escape(operation.summary)}.</b> {html.escape(operation.description)}</p>"
-        f"<p>Answers {operation.success_status} <code>{operation.success_model.__name__}</code>; errors "
-        f"{', '.join(map(str, operation.error_statuses))}.</p></section>"
-        for operation in OPERATIONS
-        if environment == "sandbox" or not operation.sandbox_only
+        _section(operation) for operation in OPERATIONS if environment == "sandbox" or not operation.sandbox_only
     )
     page = _PAGE.replace("{sections}", sections)
 
@@ -172,6 +190,22 @@ def docs(environment: str) -> Callable[[Request], Awaitable[Response]]:
         return HTMLResponse(page, headers={"content-security-policy": _ONLY_OUR_STYLE})
 
     return docs_page
+
+
+def _section(operation: Operation) -> str:
+    takes = (
+        ", ".join(f"<code>{name}</code>" for name in operation.query_model.model_fields)
+        if operation.query_model
+        else ""
+    )
+    return (
+        f"<section><h2><code>{operation.method} {html.escape(operation.path)}</code>"
+        f"{' <small>Addition to the interface</small>' if operation.addition else ''}</h2>"
+        f"<p><b>{html.escape(operation.summary)}.</b> {html.escape(operation.description)}</p>"
+        f"<p>{f'Takes {takes} in the query. ' if takes else ''}"
+        f"Answers {operation.success_status} <code>{operation.success_model.__name__}</code>; errors "
+        f"{', '.join(map(str, operation.error_statuses))}.</p></section>"
+    )
 
 
 _ONLY_OUR_STYLE = "default-src 'none'; style-src 'unsafe-inline'"
@@ -184,6 +218,7 @@ _PAGE = """<!doctype html>
   h1 { font-size: 1.9rem; margin-bottom: .25rem } h2 { font-size: 1.05rem; margin: 0 0 .4rem }
   section { border: 1px solid #8885; border-radius: .6rem; padding: 1rem 1.2rem; margin: 1rem 0 }
   p { margin: .3rem 0 } code { font-family: ui-monospace, monospace }
+  small { float: right; font-weight: normal; border: 1px solid #8885; border-radius: 1rem; padding: 0 .6rem }
 </style>
 <h1>Pickupbox API</h1>
 <p>Every call takes <code>Authorization: Bearer &lt;API_KEY&gt;</code> and speaks JSON.

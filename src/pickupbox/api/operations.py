@@ -1,4 +1,4 @@
-"""The seven operations as the document describes them: paths, bodies, statuses, and how one leads to the next."""
+"""The operations as the document describes them, additions last: paths, bodies, statuses, how one leads to the next."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,9 @@ class Operation:
     error_statuses: tuple[int, ...]
     success_status: int = 200
     body_model: type[BaseModel] | None = None
+    query_model: type[BaseModel] | None = None
     sandbox_only: bool = False
+    addition: bool = False  # not in the contract
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -28,10 +30,14 @@ def _by_shipment_id(operation_id: str, expression: str = "$response.body#/id") -
     return {"operationId": operation_id, "parameters": {"shipment_id": expression}}
 
 
+_FIND_ITS_ORDER = {
+    "operationId": "findShipments",
+    "parameters": {"external_order_id": "$response.body#/external_order_id"},
+}
 _LINKS_OF_A_SHIPMENT = {
     operation: _by_shipment_id(operation)
     for operation in ("getShipment", "getPickupPin", "cancelShipment", "retryShipment", "simulateEvent")
-}
+} | {"findShipments": _FIND_ITS_ORDER}
 
 OPERATIONS = (
     Operation(
@@ -127,5 +133,46 @@ OPERATIONS = (
         error_statuses=(401, 404, 409, 422, 429),
         sandbox_only=True,
         links=_LINKS_OF_A_SHIPMENT,
+    ),
+    Operation(
+        id="listEvents",
+        method="GET",
+        path="/events",
+        summary="Read events",
+        description=(
+            "An addition to the interface. The tenant's events, each as its webhook tells it, in an order that holds "
+            "per shipment and in which nothing ever appears before what was read. Read on with after set to the id "
+            "of the last item. The id of a webhook can be used too: it leaves out what was told before it, even if "
+            "that webhook has not arrived. An event may be readable some moments after its webhook."
+        ),
+        success_text="The events that follow, oldest first",
+        success_model=schemas.PublicEventListResponse,
+        query_model=schemas.EventsQuery,
+        error_statuses=(401, 404, 422, 429),
+        addition=True,
+        links={
+            "getShipment": _by_shipment_id("getShipment", "$response.body#/items/0/data/shipment_id"),
+            "listEvents": {
+                "operationId": "listEvents",
+                "description": "What follows the first item; to page, take the id of the last one",
+                "parameters": {"after": "$response.body#/items/0/id"},
+            },
+        },
+    ),
+    Operation(
+        id="findShipments",
+        method="GET",
+        path="/shipments",
+        summary="Find the shipments of an order",
+        description=(
+            "An addition to the interface. All attempts of an order by attempt_number, at most 1000; no items if the "
+            "order is not known. Never returns a PIN."
+        ),
+        success_text="The attempts of the order",
+        success_model=schemas.PublicShipmentListResponse,
+        query_model=schemas.OrderQuery,
+        error_statuses=(401, 422, 429),
+        addition=True,
+        links={"getShipment": _by_shipment_id("getShipment", "$response.body#/items/0/id")},
     ),
 )

@@ -1,7 +1,8 @@
 """What an endpoint takes from a request."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, StringConstraints, TypeAdapter
 from pydantic import ValidationError as Invalid
@@ -35,6 +36,27 @@ def shipment_id_of(request: Request) -> str:
     except Invalid as invalid:
         problems = invalid.errors(include_url=False)
         raise InvalidPath([{**problem, "loc": ("shipment_id",)} for problem in problems]) from None
+
+
+def query_of[Model: BaseModel](request: Request, model: type[Model]) -> Model:
+    """The query as the model says; raises ValidationFailed if a parameter is bad, missing, unknown or repeated."""
+    # What is not UTF-8 stays recognisable: the model refuses it.
+    text = request.scope["query_string"].decode(errors="surrogateescape")
+    values: dict[str, str] = {}
+    problems: list[dict[str, Any]] = []
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
+        shown = name.encode(errors="replace").decode()
+        if shown in values:
+            problems.append({"loc": ["query", shown], "msg": "Parameter should be given once", "type": "repeated"})
+        values[shown] = value
+    try:
+        found = model.model_validate(values)
+    except Invalid as invalid:
+        broken = invalid.errors(include_url=False, include_input=False)
+        problems = [problem_of(problem, "query") for problem in broken] + problems
+    if problems:
+        raise ValidationFailed(details=problems)
+    return found
 
 
 async def body_of[Model: BaseModel](request: Request, model: type[Model]) -> Model:

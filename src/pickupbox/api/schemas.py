@@ -1,9 +1,10 @@
-"""The bodies of the contract, under the contract's names."""
+"""The bodies of the contract, under the contract's names; and what the additions ask and answer."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
 from pickupbox.domain.lifecycle import CompartmentState, Event, Status
 from pickupbox.domain.pins import PIN_PATTERN
@@ -123,6 +124,42 @@ class PublicWebhookEvent(_Read):
     type: Annotated[Event, WithJsonSchema({"type": "string", "enum": [*Event]})]
     occurred_at: datetime
     data: PublicWebhookData
+
+
+class PublicEventListResponse(_Read):
+    items: list[PublicWebhookEvent]
+    has_more: Annotated[bool, Field(description="Whether more events can be read already")]
+
+
+class PublicShipmentListResponse(_Read):
+    items: list[PublicShipmentRead]
+
+
+class _Query(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _digits(text: str) -> str:
+    # Pydantic would also take " 7", "+7", "7.0" and "1_000".
+    if not (text.isascii() and text.isdigit()):
+        raise PydanticKnownError("int_parsing")
+    return text
+
+
+class EventsQuery(_Query):
+    after: Annotated[
+        str | None,
+        Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$"),
+        Field(description="The id of the last event that was handled; the oldest that is kept comes first if omitted"),
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=1000, description="At most so many events"), BeforeValidator(_digits)] = 100
+
+
+class OrderQuery(_Query):
+    external_order_id: Annotated[
+        str,
+        Field(min_length=1, max_length=160, pattern=r"^[^\x00]+$", description="The order, as it was reserved with"),
+    ]
 
 
 class PublicErrorDetail(_Read):

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import asyncpg
 
+from pickupbox.database.bell import Bell
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.gathering import Gathering
 from pickupbox.telemetry import BATCH
@@ -17,15 +18,18 @@ type Row = asyncpg.Record
 
 STATEMENT_SECONDS = 10.0
 ACQUIRE_SECONDS = 3.0
+CHANNEL = "pickupbox_events"
 
 # Statements are few and each is bounded by an index: one generic plan each, which must not fall back to
-# scanning a table that was still small when it was made.
+# scanning a table that was still small when it was made, nor to reading an index from end to end.
 _SESSION = {
     "application_name": "pickupbox",
     "timezone": "UTC",
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
+    "enable_mergejoin": "off",
+    "enable_hashjoin": "off",
     "statement_timeout": f"{STATEMENT_SECONDS:.0f}s",
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "15s",
@@ -36,6 +40,7 @@ _AWAY = (
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # what a connection says in the moment in which it is being cut
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
     asyncpg.AdminShutdownError,
@@ -65,14 +70,19 @@ def _away_as_refusal() -> Iterator[None]:
 
 
 class Database:
-    """One pool for one process. Opens its first connection when it is first used."""
+    """One pool for one process. Opens its first connection when it is first used.
 
-    def __init__(self, url: str, *, size: int = 10) -> None:
+    Without `durable`, a commit does not wait for the disk: for work that is done again if it is forgotten.
+    """
+
+    def __init__(self, url: str, *, size: int = 10, durable: bool = True) -> None:
         self._url = url
         self._size = size
+        self._session = _SESSION if durable else {**_SESSION, "synchronous_commit": "off"}
         self._pool: asyncpg.Pool[asyncpg.Record] | None = None
         self._opening = asyncio.Lock()
         self._gatherings: dict[Hashable, Gathering[Any, Any]] = {}
+        self._bell = Bell(self._notify)
 
     async def _open(self) -> "asyncpg.Pool[asyncpg.Record]":
         async with self._opening:
@@ -84,12 +94,13 @@ class Database:
                     timeout=ACQUIRE_SECONDS,
                     command_timeout=STATEMENT_SECONDS + 1,
                     max_inactive_connection_lifetime=300,
-                    server_settings=_SESSION,
+                    server_settings=self._session,
                     reset=_nothing_to_reset,
                 )
             return self._pool
 
     async def close(self) -> None:
+        await self._bell.close()
         if self._pool is not None:
             try:
                 await asyncio.wait_for(self._pool.close(), timeout=5)
@@ -110,6 +121,30 @@ class Database:
         """One act: everything inside commits together or not at all."""
         async with self.connection() as connection, connection.transaction():
             yield connection
+
+    def ring(self) -> None:
+        """After a commit that told events: wake those who deliver. They would find the work without it, but later."""
+        self._bell.ring()
+
+    async def _notify(self) -> None:
+        async with self.connection() as connection:
+            await connection.execute(f"NOTIFY {CHANNEL}")
+
+    async def listen(self, heard: Callable[[], None], stop: asyncio.Event) -> None:
+        """Call `heard` at every ring, until `stop` or until the connection is lost."""
+        async with self.connection() as connection:
+            over = asyncio.Event()
+            connection.add_termination_listener(lambda _: over.set())
+            await connection.add_listener(CHANNEL, lambda *_: heard())
+            heard()  # for what was told before we listened
+            ends = [asyncio.create_task(event.wait()) for event in (stop, over)]
+            try:
+                await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for end in ends:
+                    end.cancel()
+                if not over.is_set():
+                    await connection.reset()
 
     async def together[Question, Answer](
         self,

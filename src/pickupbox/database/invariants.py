@@ -31,6 +31,33 @@ BREACHES: dict[int, str] = {
             OR trail[cardinality(trail)] = 'release' AND trail[cardinality(trail) - 1] IN ('pick_up', 'door_closed')
             OR cardinality(trail) = 2 AND trail[2] IN ('cancel', 'expire')
         )""",
+    # Attempts are kept for 30 days: so far back it can be told.
+    7: """
+        SELECT 'event ' || s.id || ' is neither delivered to ' || w.id || ', nor waiting, nor given up'
+        FROM events s CROSS JOIN LATERAL unnest(s.endpoints) AS w (id)
+        JOIN webhook_endpoints e ON e.id = w.id AND e.removed_at IS NULL
+        WHERE s.occurred_at > now() - interval '29 days' AND {mine} AND NOT EXISTS (
+            SELECT FROM webhook_lanes l WHERE l.shipment_id = s.shipment_id AND l.endpoint_id = w.id
+              AND s.sequence = ANY (l.waiting)
+        ) AND NOT EXISTS (
+            SELECT FROM webhook_attempts a WHERE a.shipment_id = s.shipment_id AND a.endpoint_id = w.id
+              AND a.sequence = s.sequence AND a.outcome IN ('accepted', 'given_up')
+        )
+        UNION ALL
+        SELECT 'the lane of ' || s.shipment_id || ' to ' || s.endpoint_id || ' waits for what is not there'
+        FROM webhook_lanes s CROSS JOIN LATERAL unnest(s.waiting) AS w (sequence)
+        WHERE {mine} AND NOT EXISTS (
+            SELECT FROM events e WHERE e.shipment_created_at = s.shipment_created_at AND e.tenant_id = s.tenant_id
+              AND e.shipment_id = s.shipment_id AND e.sequence = w.sequence
+        )
+        UNION ALL
+        SELECT 'the lane of ' || s.shipment_id || ' to ' || s.endpoint_id || ' is out of order' FROM webhook_lanes s
+        WHERE {mine} AND s.waiting <> ARRAY (SELECT DISTINCT w FROM unnest(s.waiting) AS w ORDER BY w)
+        UNION ALL
+        SELECT 'the lane of ' || s.shipment_id || ' leads to no endpoint of its tenant' FROM webhook_lanes s
+        WHERE {mine} AND NOT EXISTS (
+            SELECT FROM webhook_endpoints e WHERE e.tenant_id = s.tenant_id AND e.id = s.endpoint_id
+        )""",
     9: """
         SELECT 'loaded of ' || s.id || ' was told before protection ended' FROM shipments s
         JOIN events e ON e.shipment_created_at = s.created_at AND e.tenant_id = s.tenant_id AND e.shipment_id = s.id
@@ -88,6 +115,9 @@ async def hold_one_snapshot(connection: Connection) -> None:
     """One snapshot for all questions: work that goes on beside us must not look like a breach."""
     await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
     await connection.execute("SET LOCAL statement_timeout = 0")
+    # These questions are about whole tables.
+    await connection.execute("SET LOCAL enable_hashjoin = on")
+    await connection.execute("SET LOCAL enable_mergejoin = on")
 
 
 async def breaches(connection: Connection, tenant: str | None) -> dict[int, list[str]]:

@@ -1,5 +1,6 @@
-"""Time partitions: made ahead of time, never deleted from."""
+"""Time partitions: made ahead of time, never deleted from, dropped when they are old."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -13,9 +14,14 @@ class Partitioned:
     table: str
     days: int  # of one partition
     ahead: int  # partitions that must stand ready beyond the current one
+    keep: int | None = None  # days after which a partition is dropped; None: kept
 
 
-PARTITIONED = (Partitioned("events", days=1, ahead=14), Partitioned("audit", days=28, ahead=2))
+PARTITIONED = (
+    Partitioned("events", days=7, ahead=2),
+    Partitioned("audit", days=28, ahead=2),
+    Partitioned("webhook_attempts", days=1, ahead=14, keep=30),
+)
 _EPOCH = date(2024, 1, 1)
 
 
@@ -51,6 +57,27 @@ async def create(connection: Connection, table: str, first: date, end: date) -> 
     except asyncpg.CheckViolationError:
         return False
     return True
+
+
+async def drop(connection: Connection, name: str) -> bool:
+    """Drop one partition; False if others are busy with its table: another time will do."""
+    try:
+        async with connection.transaction():
+            await connection.execute("SET LOCAL lock_timeout = '500ms'")
+            await connection.execute(f"DROP TABLE IF EXISTS {name}")
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        return False
+    return True
+
+
+def too_old(partitioned: Partitioned, names: set[str], now: datetime) -> list[str]:
+    """Which of a table's partitions hold nothing that is still kept."""
+    if partitioned.keep is None:
+        return []
+    oldest = now.astimezone(UTC).date() - timedelta(days=partitioned.keep)
+    kept_from = name_of(partitioned.table, oldest - timedelta(days=partitioned.days - 1))
+    dated = re.compile(rf"{partitioned.table}_\d{{8}}")
+    return sorted(name for name in names if dated.fullmatch(name) and name < kept_from)
 
 
 def name_of(table: str, first: date) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pickupbox.database.connection import Connection
-from pickupbox.vault import SealedPin
+from pickupbox.vault import Sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class StoredPin:
     tenant_id: str
     shipment_id: str
     box_id: str
-    pin: SealedPin
+    pin: Sealed
     lookup: bytes
 
 
@@ -28,7 +28,7 @@ async def after(connection: Connection, shipment_id: str, tenant: str, limit: in
         limit,
     )
     return [
-        StoredPin(tenant_id, shipment, box_id, SealedPin(secret_id, sealed), lookup)
+        StoredPin(tenant_id, shipment, box_id, Sealed(secret_id, sealed), lookup)
         for tenant_id, shipment, box_id, secret_id, sealed, lookup in (row.values() for row in rows)
     ]
 

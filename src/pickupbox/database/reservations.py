@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pickupbox.database.connection import Connection
-from pickupbox.database.events import DATA
+from pickupbox.database.events import DATA, SUBSCRIBED
 from pickupbox.database.shipments import COLUMNS, shipment_of
 from pickupbox.domain.lifecycle import FACES, Trigger, step
 from pickupbox.domain.shipment import Shipment
-from pickupbox.vault import SealedPin
+from pickupbox.vault import Sealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Asked:
     customer_name: str | None
     reservation_ttl_minutes: int | None
     pickup_ttl_minutes: int | None
-    pin: SealedPin
+    pin: Sealed
     pin_lookup: bytes
     pin_lookup_before: bytes | None  # the same PIN under the secret before, while a rotation is under way
 
@@ -75,11 +75,17 @@ RESERVE = f"""
         UPDATE compartments c SET shipment_id = s.id FROM made s
         WHERE c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
     ), told AS (
-        INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data)
-        SELECT s.created_at, s.tenant_id, s.id, 1, 1, 'evt' || substr(s.id, 4), e.type, s.created_at, {DATA}
+        INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data,
+            told_in, endpoints)
+        SELECT s.created_at, s.tenant_id, s.id, 1, 1, 'evt' || substr(s.id, 4), e.type, s.created_at, {DATA},
+            s.told_in, {SUBSCRIBED}
         FROM made s
         JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
         CROSS JOIN (VALUES ($19::text, $20::text, $21::text)) AS e (type, status, compartment_state)
+        RETURNING *
+    ), lanes AS (
+        INSERT INTO webhook_lanes (tenant_id, endpoint_id, shipment_id, shipment_created_at, waiting)
+        SELECT tenant_id, unnest(endpoints), shipment_id, shipment_created_at, ARRAY[sequence] FROM told
     )
     SELECT {COLUMNS} FROM made s
 """

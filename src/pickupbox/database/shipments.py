@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from pickupbox.database.connection import Connection, Row
-from pickupbox.database.events import DATA
+from pickupbox.database.events import DATA, SUBSCRIBED
 from pickupbox.domain.advance import Advance
 from pickupbox.domain.lifecycle import FACES, Stage
 from pickupbox.domain.shipment import BoxSettings, Shipment
-from pickupbox.vault import SealedPin
+from pickupbox.vault import Sealed
 
 COLUMNS = """s.tenant_id, s.id, s.external_order_id, s.attempt_number, s.retry_of_shipment_id, s.box_id,
     s.compartment_code, s.customer_name, s.reservation_ttl_minutes, s.pickup_ttl_minutes, s.stage, s.created_at,
@@ -44,22 +44,22 @@ READ = f"""
 
 async def read_many(
     connection: Connection, wanted: Sequence[tuple[str, str]]
-) -> Sequence[tuple[Shipment, SealedPin] | None]:
+) -> Sequence[tuple[Shipment, Sealed] | None]:
     """Each (tenant, id) that is asked for, or None where the tenant has no such shipment."""
     rows = await connection.fetch(
         READ,
         [tenant for tenant, _ in wanted],
         [shipment_id for _, shipment_id in wanted],
     )
-    found: list[tuple[Shipment, SealedPin] | None] = [None] * len(wanted)
+    found: list[tuple[Shipment, Sealed] | None] = [None] * len(wanted)
     for row in rows:
-        found[row["n"] - 1] = shipment_of(row), SealedPin(row["pin_secret_id"], row["pin_sealed"])
+        found[row["n"] - 1] = shipment_of(row), Sealed(row["pin_secret_id"], row["pin_sealed"])
     return found
 
 
 async def find_attempt(
     connection: Connection, tenant: str, external_order_id: str, attempt_number: int
-) -> tuple[Shipment, SealedPin] | None:
+) -> tuple[Shipment, Sealed] | None:
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS}, s.pin_secret_id, s.pin_sealed FROM shipments s
@@ -69,16 +69,32 @@ async def find_attempt(
         external_order_id,
         attempt_number,
     )
-    return (shipment_of(row), SealedPin(row["pin_secret_id"], row["pin_sealed"])) if row else None
+    return (shipment_of(row), Sealed(row["pin_secret_id"], row["pin_sealed"])) if row else None
 
 
-_LOCKED = f"""
+ORDER_LIMIT = 1000
+
+
+async def find_order(connection: Connection, tenant: str, external_order_id: str) -> list[Shipment]:
+    """All attempts of an order, the first one first."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {COLUMNS} FROM shipments s
+        WHERE s.tenant_id = $1 AND s.external_order_id = $2 ORDER BY s.attempt_number LIMIT {ORDER_LIMIT}
+        """,
+        tenant,
+        external_order_id,
+    )
+    return [shipment_of(row) for row in rows]
+
+
+LOCKED = f"""
     SELECT {COLUMNS}, b.protection_seconds, b.cooldown_seconds, b.door_open_seconds, now() AS now
     FROM shipments s JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
 """
 
 
-def _locked(row: Row) -> Locked:
+def locked_of(row: Row) -> Locked:
     box = BoxSettings(row["protection_seconds"], row["cooldown_seconds"], row["door_open_seconds"])
     return Locked(shipment_of(row), box, row["now"])
 
@@ -86,19 +102,19 @@ def _locked(row: Row) -> Locked:
 async def lock(connection: Connection, tenant: str, shipment_id: str) -> Locked | None:
     # NO KEY UPDATE: foreign keys to this row stay unlocked, so events can be inserted beside us.
     row = await connection.fetchrow(
-        f"{_LOCKED} WHERE s.tenant_id = $1 AND s.id = $2 FOR NO KEY UPDATE OF s", tenant, shipment_id
+        f"{LOCKED} WHERE s.tenant_id = $1 AND s.id = $2 FOR NO KEY UPDATE OF s", tenant, shipment_id
     )
-    return _locked(row) if row else None
+    return locked_of(row) if row else None
 
 
 async def lock_due(connection: Connection, limit: int) -> list[Locked]:
     """The shipments that are due, the longest due first, leaving out those that someone else is moving."""
     rows = await connection.fetch(
-        f"""{_LOCKED} WHERE s.due_at <= now() ORDER BY s.due_at LIMIT $1
+        f"""{LOCKED} WHERE s.due_at <= now() ORDER BY s.due_at LIMIT $1
         FOR NO KEY UPDATE OF s SKIP LOCKED""",
         limit,
     )
-    return [_locked(row) for row in rows]
+    return [locked_of(row) for row in rows]
 
 
 async def next_due_in(connection: Connection) -> float | None:
@@ -112,7 +128,9 @@ async def next_due_in(connection: Connection) -> float | None:
     return seconds
 
 
-# One statement for all that a step changes: the shipment, its compartment if it is released, its events.
+# One statement for all that a step changes: the shipment, its compartment if it is released, its events, and the lanes
+# of those who subscribed to them. A lane that is being told to its end right now is waited for. Lanes are always taken
+# in one order, so that two that need several never wait for each other in a circle.
 _RECORD = f"""
     WITH step AS (
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
@@ -124,7 +142,8 @@ _RECORD = f"""
         UPDATE shipments s SET stage = step.stage, trail = s.trail || step.trigger,
             event_count = s.event_count + step.tells, updated_at = step.updated_at, loaded_at = step.loaded_at,
             pickup_available_at = step.pickup_available_at, pickup_expires_at = step.pickup_expires_at,
-            picked_up_at = step.picked_up_at, released_at = step.released_at, due_at = step.due_at
+            picked_up_at = step.picked_up_at, released_at = step.released_at, due_at = step.due_at,
+            told_in = greatest(s.told_in, pg_current_xact_id())
         FROM step WHERE s.tenant_id = step.tenant_id AND s.id = step.id
         RETURNING s.*, step.tells, step.n
     ), freed AS (
@@ -132,14 +151,23 @@ _RECORD = f"""
         WHERE s.released_at IS NOT NULL
           AND c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
           AND c.shipment_id = s.id
+    ), told AS (
+        INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data,
+            told_in, endpoints)
+        SELECT s.created_at, s.tenant_id, s.id, s.event_count - s.tells + e.place, cardinality(s.trail),
+               e.id, e.type, s.updated_at, {DATA}, s.told_in, {SUBSCRIBED}
+        FROM unnest($13::int[], $14::text[], $15::int[], $16::text[], $17::text[], $18::text[])
+            AS e (n, id, place, type, status, compartment_state)
+        JOIN saved s ON s.n = e.n
+        JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
+        RETURNING *
     )
-    INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data)
-    SELECT s.created_at, s.tenant_id, s.id, s.event_count - s.tells + e.place, cardinality(s.trail),
-           e.id, e.type, s.updated_at, {DATA}
-    FROM unnest($13::int[], $14::text[], $15::int[], $16::text[], $17::text[], $18::text[])
-        AS e (n, id, place, type, status, compartment_state)
-    JOIN saved s ON s.n = e.n
-    JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
+    INSERT INTO webhook_lanes (tenant_id, endpoint_id, shipment_id, shipment_created_at, waiting)
+    SELECT t.tenant_id, w.id, t.shipment_id, t.shipment_created_at, array_agg(t.sequence ORDER BY t.sequence)
+    FROM told t CROSS JOIN LATERAL unnest(t.endpoints) AS w (id)
+    GROUP BY t.tenant_id, w.id, t.shipment_id, t.shipment_created_at
+    ORDER BY t.shipment_id, w.id
+    ON CONFLICT (shipment_id, endpoint_id) DO UPDATE SET waiting = webhook_lanes.waiting || EXCLUDED.waiting
 """
 
 

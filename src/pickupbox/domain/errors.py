@@ -69,6 +69,16 @@ class BoxNotFound(NotFound):
     code = "box_not_found"
 
 
+class EventNotFound(NotFound):
+    """There is no such event.
+
+    Use the id of an event that GET /events or a webhook of the same tenant told, or leave after out to begin with
+    the oldest.
+    """
+
+    code = "event_not_found"
+
+
 class MethodNotAllowed(Refusal):
     """The path exists, but not with this method.
 
@@ -148,8 +158,44 @@ class InvalidSandboxTransition(Conflict):
     code = "invalid_sandbox_transition"
 
 
+class NotAwaitingRemoval(Conflict):
+    """The shipment's compartment does not await removal.
+
+    Read the shipment: only a held one of a cancelled, expired or faulted shipment is emptied.
+    """
+
+    code = "not_awaiting_removal"
+
+
+class RemovalCycleMissing(Conflict):
+    """The door has not gone from closed to open to closed since it was opened for removal.
+
+    Open it for removal, empty it, close it, and confirm then. Whatever opens it in between voids that.
+    """
+
+    code = "removal_cycle_missing"
+
+
+class SecondPersonNeeded(Conflict):
+    """An emergency release needs the word of two different people.
+
+    Have a second person look inside and say the same.
+    """
+
+    code = "second_person_needed"
+
+
+class BoxNotConnected(Conflict):
+    """The box has no device that could open its doors.
+
+    Enroll one: pickupbox box enroll.
+    """
+
+    code = "box_not_connected"
+
+
 class ValidationFailed(Refusal):
-    """The request is JSON, but breaks the schema.
+    """The request breaks the schema.
 
     Each item of details says where (loc), what (msg) and which rule (type).
     """

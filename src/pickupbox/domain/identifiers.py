@@ -9,6 +9,7 @@ import zlib
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 CELL_PATTERN = "^[a-z][a-z0-9]{0,7}$"
+DEVICE_PATTERN = r"^dev_[a-z][a-z0-9]{0,7}_[0-9a-f]{32}$"
 
 
 def identifier(prefix: str, cell: str, milliseconds: int, chance: bytes) -> str:

@@ -4,12 +4,12 @@ from pickupbox.domain.errors import ShipmentNotCancellable
 from pickupbox.domain.lifecycle import NotInTableError, Status, Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.steps import lock, prepare, record
+from pickupbox.usecases.steps import lock, moving, prepare, record
 
 
 async def cancel(core: Core, tenant: str, shipment_id: str) -> Shipment:
     """Cancel a reserved or loaded shipment; cancelling twice changes nothing."""
-    async with core.db.transaction() as tx:
+    async with moving(core) as tx:
         locked = await lock(tx, tenant, shipment_id)
         if locked.shipment.status is Status.CANCELLED:
             return locked.shipment

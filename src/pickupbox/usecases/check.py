@@ -14,6 +14,7 @@ INVARIANTS = {
     4: "Every stored stage and every step is in the lifecycle table",
     5: "cancelled, expired, fault and picked_up never change to another status",
     6: "Every step has exactly its events; the sequence per shipment has no gap",
+    7: "Every event is delivered to each endpoint that subscribed, or waits, or was given up",
     8: "door_available once per release, after removed where something was inside",
     9: "loaded only after protection ended, or just before an early picked_up",
     10: "Attempts of an order are a line; a faulted shipment has at most one retry",

@@ -14,6 +14,8 @@ async def sweep(core: Core, limit: int) -> int:
         recordings = [prepare(core, locked, WHEN_DUE[locked.shipment.stage]) for locked in due]
         if recordings:
             await shipments.record(tx, recordings)
+    if recordings:
+        core.db.ring()
     for locked, recording in zip(due, recordings, strict=True):
         if locked.shipment.due_at is not None:
             DEADLINE_LAG.observe((locked.now - locked.shipment.due_at).total_seconds())

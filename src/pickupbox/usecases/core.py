@@ -5,6 +5,7 @@ import secrets
 import time
 from dataclasses import dataclass
 
+from pickupbox.certificates import Authority
 from pickupbox.database.connection import Database
 from pickupbox.domain.identifiers import identifier
 from pickupbox.domain.pins import PIN_COUNT, pin_of
@@ -18,6 +19,8 @@ class Core:
     vault: Vault
     environment: str
     cell: str
+    webhook_loopback: bool = False  # whether webhooks may go to this machine
+    authority: Authority | None = None  # what signs the certificates of boxes
 
     def new_id(self, prefix: str) -> str:
         return identifier(prefix, self.cell, time.time_ns() // 1_000_000, os.urandom(10))
@@ -39,4 +42,5 @@ def new_pin() -> str:
 
 def open_core(settings: Settings) -> Core:
     db = Database(settings.database_url, size=settings.database_pool)
-    return Core(db, Vault(settings.vault_secrets()), settings.environment, settings.cell)
+    vault = Vault(settings.vault_secrets())
+    return Core(db, vault, settings.environment, settings.cell, settings.webhook_loopback, settings.authority())

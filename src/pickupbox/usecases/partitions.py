@@ -1,4 +1,4 @@
-"""Keep time partitions ready before they are needed."""
+"""Keep time partitions ready before they are needed, and drop those that hold only what is too old."""
 
 from pickupbox.database import partitions
 from pickupbox.telemetry import log
@@ -6,12 +6,15 @@ from pickupbox.usecases.core import Core
 
 
 async def keep_partitions(core: Core) -> int:
-    """Make the partitions that are missing from now to well ahead; how many were made."""
+    """Make the partitions that are missing from now to well ahead, drop old ones; how many were made."""
     made = 0
     async with core.db.connection() as connection:
         now = await partitions.now(connection)
         for partitioned in partitions.PARTITIONED:
             there = await partitions.existing(connection, partitioned.table)
+            for name in partitions.too_old(partitioned, there, now):
+                if await partitions.drop(connection, name):
+                    log.info("partition_dropped", partition=name)
             for number in range(partitioned.ahead + 1):
                 first, end = partitions.bounds(partitioned, now, number)
                 if partitions.name_of(partitioned.table, first) in there:

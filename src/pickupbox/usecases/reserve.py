@@ -13,7 +13,7 @@ from pickupbox.domain.shipment import Shipment
 from pickupbox.telemetry import RESERVATIONS
 from pickupbox.usecases.core import Caller, Core, new_pin
 from pickupbox.usecases.reveal_pin import note_reveal
-from pickupbox.vault import SealedPin
+from pickupbox.vault import Sealed
 
 TRIES = 10
 
@@ -47,6 +47,7 @@ async def reserve(core: Core, caller: Caller, wish: Wish) -> Reserved:
         pin = new_pin()
         shipment = await core.db.together(reservations.insert_many, _asked(core, caller.tenant, wish, pin))
         if shipment is not None:
+            core.db.ring()
             RESERVATIONS.labels("made").inc()
             return Reserved(shipment, pin, replayed=False)
         async with core.db.connection() as connection:
@@ -81,7 +82,7 @@ def _asked(core: Core, tenant: str, wish: Wish, pin: str) -> reservations.Asked:
     )
 
 
-async def _replay(core: Core, caller: Caller, wish: Wish, first: Shipment, pin: SealedPin) -> Reserved:
+async def _replay(core: Core, caller: Caller, wish: Wish, first: Shipment, pin: Sealed) -> Reserved:
     if first.box_id != wish.box_id:
         raise ExternalOrderConflict(details={"existing_shipment_id": first.id})
     await note_reveal(core, caller, first.id)

@@ -1,9 +1,10 @@
-"""Rotate secrets: seal every PIN again under the current one."""
+"""Rotate secrets: seal every PIN and every webhook key again under the current one."""
 
 from dataclasses import replace
 
-from pickupbox.database import pins
+from pickupbox.database import endpoints, pins
 from pickupbox.usecases.core import Core
+from pickupbox.vault import Sealed
 
 BATCH = 500
 
@@ -30,3 +31,24 @@ def _rewrapped(core: Core, stored: pins.StoredPin) -> pins.StoredPin:
         pin=core.vault.seal_pin(stored.tenant_id, stored.shipment_id, pin),
         lookup=core.vault.pin_lookup(stored.box_id, pin),
     )
+
+
+async def rewrap_webhook_keys(core: Core) -> int:
+    """Seal again the webhook keys that another secret sealed; how many endpoints that were. Can be repeated."""
+    count = 0
+    while True:
+        async with core.db.transaction() as tx:
+            batch = await endpoints.lock_sealed_otherwise(tx, core.vault.current.id, BATCH)
+            for stored in batch:
+                await endpoints.save_sealed(tx, _rewrapped_keys(core, stored))
+        if not batch:
+            return count
+        count += len(batch)
+
+
+def _rewrapped_keys(core: Core, stored: endpoints.StoredSecrets) -> endpoints.StoredSecrets:
+    def again(sealed: Sealed) -> Sealed:
+        key = core.vault.open_webhook_key(stored.tenant_id, stored.endpoint_id, sealed)
+        return core.vault.seal_webhook_key(stored.tenant_id, stored.endpoint_id, key)
+
+    return replace(stored, secret=again(stored.secret), before=again(stored.before) if stored.before else None)

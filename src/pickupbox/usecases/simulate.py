@@ -6,7 +6,7 @@ from pickupbox.domain.errors import InvalidSandboxTransition
 from pickupbox.domain.lifecycle import NotInTableError, Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.steps import lock, prepare, record
+from pickupbox.usecases.steps import lock, moving, prepare, record
 
 
 class SandboxEvent(StrEnum):
@@ -30,7 +30,7 @@ TRIGGERS = {
 
 async def simulate(core: Core, tenant: str, shipment_id: str, event: SandboxEvent) -> Shipment:
     """Take the step that the event stands for; an event that does not fit changes nothing."""
-    async with core.db.transaction() as tx:
+    async with moving(core) as tx:
         locked = await lock(tx, tenant, shipment_id)
         try:
             recording = prepare(core, locked, TRIGGERS[event], simulated=True)

@@ -1,5 +1,8 @@
 """Take one step with one shipment: lock, let the lifecycle decide, record. Every entrance ends up here."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from pickupbox.database import shipments
 from pickupbox.database.connection import Connection
 from pickupbox.database.shipments import Locked, Recording
@@ -9,6 +12,14 @@ from pickupbox.domain.lifecycle import Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.telemetry import STEPS
 from pickupbox.usecases.core import Core
+
+
+@asynccontextmanager
+async def moving(core: Core) -> AsyncIterator[Connection]:
+    """A transaction that moves shipments; after its commit those who deliver are woken."""
+    async with core.db.transaction() as tx:
+        yield tx
+    core.db.ring()
 
 
 async def lock(connection: Connection, tenant: str, shipment_id: str) -> Locked:

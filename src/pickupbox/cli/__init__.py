@@ -1,0 +1,25 @@
+"""The command line: one command per process kind, and what an administrator needs before there are pages."""
+
+import typer
+
+from pickupbox.cli import boxes, devices, processes, removals, tenants, webhooks  # noqa: F401 - devices adds to the box group
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode="markdown")
+for command in (
+    processes.migrate,
+    processes.api,
+    processes.worker,
+    processes.gateway,
+    processes.check,
+    processes.demo,
+):
+    app.command()(command)
+for name, group in (
+    ("tenant", tenants.tenant_app),
+    ("key", tenants.key_app),
+    ("box", boxes.box_app),
+    ("removal", removals.removal_app),
+    ("webhook", webhooks.webhook_app),
+    ("secret", tenants.secret_app),
+):
+    app.add_typer(group, name=name)

@@ -1,0 +1,56 @@
+"""Boxes and their compartments."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pickupbox.cli.running import JsonOption, Name, TenantOption, fail, listing, run, say
+from pickupbox.database import boxes
+from pickupbox.usecases.boxes import add_box, default_setup
+from pickupbox.usecases.core import Core
+
+box_app = typer.Typer(no_args_is_help=True, help="Boxes and their compartments.")
+
+
+@box_app.command("add")
+def box_add(
+    name: Name,
+    tenant: TenantOption,
+    compartments: Annotated[int, typer.Option(min=1, max=500)] = 12,
+    location: Annotated[str | None, typer.Option(help="Short location label.")] = None,
+    address: Annotated[str | None, typer.Option(help="Postal address.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add a box with its compartments."""
+    box = run(lambda core: add_box(core, tenant, default_setup(core, name, location, address), compartments))
+    if box is None:
+        raise fail("There is no such tenant.")
+    say(box, {"id": box}, as_json=as_json)
+
+
+@box_app.command("list")
+def box_list(tenant: TenantOption) -> None:
+    """List a tenant's boxes."""
+
+    async def list_them(core: Core) -> list[boxes.BoxOverview]:
+        async with core.db.connection() as connection:
+            return await boxes.list_overview(connection, tenant)
+
+    table = listing("Name", "Active", "Free")
+    for b in run(list_them):
+        table.add_row(b.id, escape(b.name), "yes" if b.active else "no", f"{b.free} of {b.compartments}")
+    Console().print(table)
+
+
+@box_app.command("activate")
+def box_activate(box_id: str, tenant: TenantOption, off: Annotated[bool, typer.Option("--off")] = False) -> None:
+    """Offer a box to shops, or with --off no longer."""
+
+    async def set_it(core: Core) -> bool:
+        async with core.db.connection() as connection:
+            return await boxes.set_active(connection, tenant, box_id, active=not off)
+
+    if not run(set_it):
+        raise fail("The tenant has no such box.")

@@ -1,0 +1,102 @@
+"""Tenants, their API keys, and the secrets that seal both."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from pickupbox.cli.running import JsonOption, Name, TenantOption, fail, listing, not_empty, run, say
+from pickupbox.database import tenants
+from pickupbox.usecases.core import Core
+from pickupbox.usecases.rewrap import rewrap, rewrap_webhook_keys
+from pickupbox.usecases.tenants import add_tenant, issue_key, revoke_key
+from pickupbox.vault import new_secret
+
+tenant_app = typer.Typer(no_args_is_help=True, help="Tenants: the shops that use this service.")
+key_app = typer.Typer(no_args_is_help=True, help="API keys. A complete key is shown once, when it is made.")
+secret_app = typer.Typer(no_args_is_help=True, help="The secrets that seal PINs and keys, and their rotation.")
+
+NameOption = Annotated[str, typer.Option("--name", callback=not_empty, help="What the key is for.")]
+
+
+@tenant_app.command("add")
+def tenant_add(name: Name, as_json: JsonOption = False) -> None:
+    """Add a tenant."""
+    tenant = run(lambda core: add_tenant(core, name))
+    say(f"{tenant}\nNext: pickupbox key add --tenant {tenant}", {"id": tenant}, as_json=as_json)
+
+
+@tenant_app.command("list")
+def tenant_list() -> None:
+    """List the tenants."""
+
+    async def list_them(core: Core) -> list[tenants.Tenant]:
+        async with core.db.connection() as connection:
+            return await tenants.list_all(connection)
+
+    table = listing("Name", "Rate/s", "Burst")
+    for t in run(list_them):
+        table.add_row(t.id, escape(t.name), str(t.rate_per_second), str(t.rate_burst))
+    Console().print(table)
+
+
+@tenant_app.command("rate")
+def tenant_rate(
+    tenant: TenantOption,
+    per_second: Annotated[int, typer.Argument(min=1, max=1_000_000)],
+    burst: Annotated[int, typer.Argument(min=1, max=1_000_000)],
+) -> None:
+    """Set how fast each key of a tenant may ask."""
+
+    async def set_it(core: Core) -> bool:
+        async with core.db.connection() as connection:
+            return await tenants.set_rate(connection, tenant, per_second, burst)
+
+    if not run(set_it):
+        raise fail("There is no such tenant.")
+
+
+@key_app.command("add")
+def key_add(tenant: TenantOption, name: NameOption = "default", as_json: JsonOption = False) -> None:
+    """Make an API key. A second of the same name rotates: both live until you revoke the first."""
+    key = run(lambda core: issue_key(core, tenant, name))
+    if key is None:
+        raise fail("There is no such tenant, or two keys of this name live already: revoke one first.")
+    say(f"{key.api_key}\nKeep it now: it is not shown again.", {"id": key.id, "api_key": key.api_key}, as_json=as_json)
+
+
+@key_app.command("list")
+def key_list(tenant: TenantOption) -> None:
+    """List a tenant's keys."""
+
+    async def list_them(core: Core) -> list[tenants.ApiKey]:
+        async with core.db.connection() as connection:
+            return await tenants.list_keys(connection, tenant)
+
+    table = listing("Name", "Secret", "Last used", "State")
+    for k in run(list_them):
+        used = f"{k.last_used_at:%Y-%m-%d}" if k.last_used_at else "never"
+        table.add_row(k.id, escape(k.name), k.secret_id, used, "revoked" if k.revoked_at else "live")
+    Console().print(table)
+
+
+@key_app.command("revoke")
+def key_revoke(key_id: str, tenant: TenantOption) -> None:
+    """Revoke a key; it stops working within 5 seconds."""
+    if not run(lambda core: revoke_key(core, tenant, key_id)):
+        raise fail("The tenant has no such live key.")
+
+
+@secret_app.command("new")
+def secret_new(secret_id: Annotated[str, typer.Argument(help="A short name, such as k2.")]) -> None:
+    """Print a fresh secret for PICKUPBOX_SECRETS."""
+    sys.stdout.write(new_secret(secret_id) + "\n")
+
+
+@secret_app.command("rewrap")
+def secret_rewrap() -> None:
+    """Seal every PIN and webhook key under the current secret; then the one before can go. See docs/secrets.md."""
+    keys = run(rewrap_webhook_keys)
+    Console().print(f"{run(rewrap)} PINs and the keys of {keys} webhook endpoints sealed again.", highlight=False)

@@ -1,0 +1,1 @@
+"""Boxes over MQTT: the wire that both sides speak."""

@@ -1,0 +1,1 @@
+"""Webhooks: signing, the guarded way out, and delivery in order."""
