@@ -26,14 +26,20 @@ fix:
 test *args:
     pytest -n 2 --dist worksteal {{ args }}
 
-# API and delivery against the bare engines, as ratios of one run; `just bench quick` takes a minute and a half
+# What failed in the last run of `just test`, one after the other; fails if nothing did
+again:
+    pytest -n 0 --last-failed --last-failed-no-failures none
+
+# API, delivery and gateway against the bare engines, as ratios of one run, and PINs at 200 keypads a second; `just bench quick` takes four minutes
 bench *size:
     python -m bench {{ size }}
 
-# The long runs: 10,000 histories of the model, 100,000 bad inputs, 200 kills in 5,000 creates and in 20,000 deliveries
+# The long runs: 10,000 histories of the model, 20,000 of the physical truth, 100,000 bad inputs, 1,000,000 payloads, 200 kills in 5,000 creates and in 20,000 deliveries
 fuzz:
     PICKUPBOX_MODEL_HISTORIES=10000 PICKUPBOX_MODEL_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/model
+    PICKUPBOX_TRUTH_HISTORIES=20000 PICKUPBOX_TRUTH_SEED=$(date +%s) pytest -n 0 --timeout 28800 tests/truth
     PICKUPBOX_FUZZ_CASES=100000 PICKUPBOX_FUZZ_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/fuzz
+    just wire
     just crash
     just lost
 
@@ -44,6 +50,19 @@ crash:
 # 20,000 events to receivers that fail, while workers are killed 200 times
 lost:
     PICKUPBOX_DELIVERY_EVENTS=20000 PICKUPBOX_DELIVERY_KILLS=200 PICKUPBOX_DELIVERY_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/crashes/test_deliveries.py -k every_event
+
+# 1,000,000 fuzzed payloads to the wire (a minute and a half) and 1,000,000 messages to a gateway (40 minutes): none stops it, none leaks a PIN
+wire:
+    PICKUPBOX_WIRE_CASES=1000000 PICKUPBOX_WIRE_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/devices/test_malformed.py -k whatever_comes
+    PICKUPBOX_GATEWAY_CASES=1000000 PICKUPBOX_GATEWAY_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/devices/test_gateway_input.py
+
+# 5,000 boxes on one broker and one gateway, a heartbeat every 15 s, for 10 minutes; `just crowd quick` is 500 for 20 s
+crowd *size:
+    python -m bench.crowd {{ size }}
+
+# 1,000 boxes, 50,000 door cycles, messages doubled, overtaken and a minute late; broker, gateways and boxes killed
+faults:
+    PICKUPBOX_FAULT_BOXES=1000 PICKUPBOX_FAULT_CYCLES=50000 PICKUPBOX_FAULT_BROKER_KILLS=20 PICKUPBOX_FAULT_GATEWAY_KILLS=50 PICKUPBOX_FAULT_BOX_KILLS=500 PICKUPBOX_FAULT_LATE_SECONDS=60 PICKUPBOX_FAULT_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/faults
 
 # Whether three bad endpoints, one with 1,000,000 events waiting, slow 97 good ones; `just isolation quick` is small
 isolation *size:

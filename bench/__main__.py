@@ -1,4 +1,4 @@
-"""`python -m bench [quick]`: API and delivery against bare engines, and against themselves, as ratios of one run."""
+"""`python -m bench [quick]`: API, delivery and gateway against bare engines, and against themselves, in one run."""
 
 import json
 import statistics
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from bench import bare, deliveries, ours
+from bench import bare, deliveries, gateway, keypads, ours
 from bench.street import Street, clear_live, fill_history, known_ids, street
+from bench.yard import Yard, yard
 
 WORKERS = 2
 GOALS = {
@@ -21,7 +22,11 @@ GOALS = {
     "read_growth": "<= 1.2",
     "create_with_endpoint_ratio": "<= 1.25",
     "delivery_ratio": ">= 0.60",
+    "gateway_ratio": ">= 0.60",
+    "gateway_lean_ratio": "",
+    "pin_to_open_p95_ms": "<= 150",
 }
+KEYPADS = 200  # PINs a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +35,12 @@ class Size:
     seconds: int
     history: int
     deliveries: int
+    door_cycles: int  # per box
+    pin_seconds: int
 
 
-QUICK = Size(rounds=3, seconds=1, history=50_000, deliveries=5_000)
-FULL = Size(rounds=5, seconds=5, history=5_000_000, deliveries=30_000)
+QUICK = Size(rounds=3, seconds=1, history=50_000, deliveries=5_000, door_cycles=4, pin_seconds=10)
+FULL = Size(rounds=5, seconds=5, history=5_000_000, deliveries=30_000, door_cycles=20, pin_seconds=60)
 
 
 def measure(size: Size) -> dict[str, list[float]]:
@@ -53,6 +60,26 @@ def measure(size: Size) -> dict[str, list[float]]:
                 if number >= 0:  # the first round only warms up
                     reached.setdefault(name, []).append(result)
     return reached
+
+
+def measure_boxes(size: Size) -> tuple[dict[str, list[float]], list[float]]:
+    """What gateway and bare clients reached per second, round by round; and how long PINs took, in milliseconds."""
+    reached: dict[str, list[float]] = {}
+    with yard(gateway.BOXES, size.door_cycles) as made:
+        for number in range(-1, size.rounds):
+            for name, run in box_contestants(made, size.door_cycles if number >= 0 else 2).items():
+                result = run()
+                if number >= 0:
+                    reached.setdefault(name, []).append(result)
+        return reached, keypads.pin_to_open_ms(made, size.pin_seconds, KEYPADS)
+
+
+def box_contestants(made: Yard, cycles: int) -> dict[str, Callable[[], float]]:
+    return {
+        "report, bare": lambda: gateway.bare_per_second(made, cycles, "library"),
+        "report, bare and lean": lambda: gateway.bare_per_second(made, cycles, "lean"),
+        "report, gateway": lambda: gateway.gateway_per_second(made, cycles),
+    }
 
 
 def contestants(
@@ -102,6 +129,8 @@ def ratios(reached: dict[str, list[float]]) -> dict[str, float]:
         "read_growth": over("read, API", "read, API with history"),
         "create_with_endpoint_ratio": over("create, API", "create, API with an endpoint"),
         "delivery_ratio": over("post, delivered", "post, bare"),
+        "gateway_ratio": over("report, gateway", "report, bare"),
+        "gateway_lean_ratio": over("report, gateway", "report, bare and lean"),
     }
 
 
@@ -109,11 +138,13 @@ def main() -> None:
     size = QUICK if "quick" in sys.argv[1:] else FULL
     console = Console()
     reached = measure(size)
+    of_boxes, waited = measure_boxes(size)
+    reached |= of_boxes
     table = Table("", "median/s", "lowest", "highest", title=f"{size.rounds} rounds of {size.seconds} s")
     for name, results in reached.items():
         table.add_row(name, *(f"{f(results):,.0f}" for f in (statistics.median, min, max)))
     console.print(table)
-    found = ratios(reached)
+    found = ratios(reached) | {"pin_to_open_p95_ms": round(keypads.p95(waited), 1)}
     goals = Table("ratio", "measured", "goal", title=f"history: {size.history:,} finished shipments")
     for name, value in found.items():
         goals.add_row(name, f"{value:.2f}", GOALS[name])

@@ -30,7 +30,7 @@ class Street:
 
 
 @contextmanager
-def street(boxes: int = BOXES) -> Iterator[Street]:
+def street(boxes: int = BOXES, compartments: int = COMPARTMENTS) -> Iterator[Street]:
     """A migrated and seeded database, dropped at the end."""
     server = database_url()
     name = f"pickupbox_bench_{secrets.token_hex(4)}"
@@ -40,12 +40,12 @@ def street(boxes: int = BOXES) -> Iterator[Street]:
     asyncio.run(schema.create_database(server, name))
     try:
         schema.migrate(settings.database_url)
-        yield asyncio.run(_seed(settings, boxes))
+        yield asyncio.run(_seed(settings, boxes, compartments))
     finally:
         asyncio.run(schema.drop_database(server, name))
 
 
-async def _seed(settings: Settings, count: int) -> Street:
+async def _seed(settings: Settings, count: int, compartments: int) -> Street:
     core = open_core(settings)
     async with core.db.connection() as connection:
         await deployments.declare(connection, deployments.Deployment("sandbox", "bench", None))
@@ -53,7 +53,7 @@ async def _seed(settings: Settings, count: int) -> Street:
     tenant = await add_tenant(core, "Bench")
     async with core.db.connection() as connection:
         await tenants.set_rate(connection, tenant, RATE, RATE)
-    boxes = [await add_box(core, tenant, default_setup(core, f"Box {n}"), COMPARTMENTS) for n in range(count)]
+    boxes = [await add_box(core, tenant, default_setup(core, f"Box {n}"), compartments) for n in range(count)]
     key = await issue_key(core, tenant, "bench")
     await core.db.close()
     if key is None:

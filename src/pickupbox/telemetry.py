@@ -39,6 +39,9 @@ LOOP_LAST = Gauge(
 PINS = Counter("pickupbox_pins_total", "PINs typed at boxes by verdict", ["verdict"])
 HAPPENINGS = Counter("pickupbox_happenings_total", "Reports of boxes that were taken", ["happening"])
 DEVICE_MESSAGES = Counter("pickupbox_device_messages_total", "Messages from boxes by kind", ["kind"])
+DEVICES = Gauge(
+    "pickupbox_devices", "Devices that are not revoked, as last heard", ["presence"], multiprocess_mode="mostrecent"
+)
 SET_ASIDE = Counter("pickupbox_messages_set_aside_total", "Messages from boxes that could not be taken")
 SEALED = Counter("pickupbox_audit_sealed_total", "Audit entries sealed into the chain")
 ERASED = Counter("pickupbox_names_erased_total", "Customer names erased after their retention")

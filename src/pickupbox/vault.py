@@ -48,6 +48,10 @@ class Secret:
     def device_code_key(self) -> bytes:
         return self._derive("device code")
 
+    @cached_property
+    def verifier_key(self) -> bytes:
+        return self._derive("pin verifier")
+
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
@@ -100,6 +104,10 @@ class Vault:
         """One per secret that is in use, the current one first."""
         current = _key_hmac(self.current, api_key)
         return (current, _key_hmac(self._before, api_key)) if self._before else (current,)
+
+    def verifier_key(self, device_id: str) -> bytes:
+        """By which this device knows its live PINs while it is alone. It is told the key with each roster."""
+        return hmac.digest(self.current.verifier_key, device_id.encode(), "sha256")
 
     def device_code_hmac(self, device_id: str, code: str) -> bytes:
         return _code_hmac(self.current, device_id, code)

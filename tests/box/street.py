@@ -12,11 +12,13 @@ from typing import Any
 
 import aiomqtt
 
+from pickupbox.box.cable import Cable
 from pickupbox.box.drivers.virtual import VirtualDriver
 from pickupbox.box.program import Box
 from pickupbox.box.settings import BoxSettings
 from pickupbox.devices import wire
-from pickupbox.devices.wire import Ack, Direction, Journaled, Message, Open, Presence, Purpose, Resend
+from pickupbox.devices.messages import Ack, Direction, Journaled, Message, Open, Presence, Resend
+from pickupbox.domain.doors import Purpose
 from tests.support.processes import free_port
 
 SECONDS = 15.0
@@ -149,6 +151,7 @@ class Running:
     box: Box
     driver: VirtualDriver
     shown: list[str]
+    cable: Cable
 
 
 @asynccontextmanager
@@ -156,10 +159,11 @@ async def a_box(settings: BoxSettings, driver: VirtualDriver | None = None) -> A
     """A box in this process; at the end it stops in order."""
     driver = driver or VirtualDriver(settings.compartments)
     shown: list[str] = []
-    box = Box(settings, driver, shown.append)
+    cable = Cable()
+    box = Box(settings, driver, shown.append, cable)
     running = asyncio.create_task(box.run())
     try:
-        yield Running(box, driver, shown)
+        yield Running(box, driver, shown, cable)
     finally:
         box.stop()
         async with asyncio.timeout(SECONDS):

@@ -11,11 +11,11 @@ from tests.box.street import Broker, a_service, new_device, until
 MEGABYTES = 64
 LOADED = """
 import sys
-import pickupbox.box.program, pickupbox.box.__main__, pickupbox.box.drivers.cu16
+import pickupbox.box.program, pickupbox.box.__main__, pickupbox.box.drivers.cu16, pickupbox.box.page.process
 print(*sorted(sys.modules))
 """
 # What of our own the box may load: itself, the wire, and what the wire takes from the domain, which is pure.
-OURS = {"devices", "devices.values", "devices.wire"}
+OURS = {"devices", "devices.messages", "devices.values", "devices.wire"}
 # The libraries that the box needs; the rest is Python's own.
 THEIRS = {"aiomqtt", "paho", "serial", "termios"}
 

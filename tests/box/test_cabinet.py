@@ -23,7 +23,7 @@ class Bench:
 
     def switch_on(self) -> None:
         self.journal = Journal(self._path, self._limit)
-        self.cabinet = Cabinet(["A1"], self.driver, self.journal, lambda: None)
+        self.cabinet = Cabinet(["A1"], self.driver, self.journal, lambda _: None)
 
     async def look(self, times: int = 1) -> None:
         for _ in range(times):

@@ -19,7 +19,7 @@ from pickupbox.box.doors import (
     restarted,
     rests,
 )
-from pickupbox.devices.wire import Happening
+from pickupbox.domain.doors import Happening
 
 LOOK = 0.1
 

@@ -10,7 +10,7 @@ import pytest
 
 from pickupbox.box.doors import Happened
 from pickupbox.box.journal import COMMANDS, Journal, JournalError
-from pickupbox.devices.wire import Happening
+from pickupbox.domain.doors import Happening
 
 OPENED = Happened(Happening.DOOR_OPENED, "A1", "cmd", None)
 # Writes for ever and says each number after it was written; drops now and then, as acknowledgements do.
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from pickupbox.box.doors import Happened
 from pickupbox.box.journal import Journal
-from pickupbox.devices.wire import Happening
+from pickupbox.domain.doors import Happening
 journal = Journal(Path(sys.argv[1]), 50_000)
 print("start", journal.boot, journal.last, journal.acked, flush=True)
 while True:

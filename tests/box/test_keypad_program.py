@@ -6,7 +6,8 @@ import pytest
 
 from pickupbox.box import keypad, program
 from pickupbox.box.clock import ticks
-from pickupbox.devices.wire import Message, PinAnswer, PinEntered, Verdict
+from pickupbox.devices.messages import Message, PinAnswer, PinEntered
+from pickupbox.domain.doors import Verdict
 from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for, until
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pickupbox.devices.wire import Journaled, Presence
+from pickupbox.devices.messages import Journaled, Presence
 from tests.box.street import COMPARTMENTS, Broker, a_service, new_device, until
 
 

@@ -13,7 +13,8 @@ from pickupbox.box import link
 from pickupbox.box.doors import Happened
 from pickupbox.box.journal import Journal
 from pickupbox.devices import wire
-from pickupbox.devices.wire import Ack, Happening, Heartbeat, Presence, RefusedByBox, Resend
+from pickupbox.devices.messages import Ack, Certificate, Heartbeat, Presence, RefusedByBox, Resend
+from pickupbox.domain.doors import Happening
 from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for, until
 
 CYCLE = [("unlocked", "A1"), ("door_opened", "A1")]
@@ -221,7 +222,7 @@ async def test_what_is_not_known_is_refused(broker: Broker, tmp_path: Path) -> N
         topic = wire.topic(service.device, Ack).removesuffix("ack")
         for kind, payload in (("dance", b'{"id":"m1"}'), ("open", b'{"id":"m2"}'), ("ack", b"\xff"), ("open", b"[]")):
             await service.mqtt.publish(topic + kind, payload, qos=1)
-        await service.tell(service.new(wire.Certificate, about="x", chain="y"))
+        await service.tell(service.new(Certificate, about="x", chain="y"))
         await until(lambda: len([one for one in service.heard if isinstance(one, RefusedByBox)]) == 5)
         refusals = [one for one in service.heard if isinstance(one, RefusedByBox)]
         assert [one.about for one in refusals[:4]] == ["m1", "m2", None, None]

@@ -182,3 +182,16 @@ def test_names_are_shown_as_they_are_brackets_included(run: Run, name: str) -> N
     shown = run("tenant", "list")
     assert shown.exception is None
     assert any(tenant in line and name in line for line in shown.stdout.splitlines())
+
+
+def test_an_operator_sees_a_boxs_doors_and_restores_a_compartment(run: Run, tenant: str, query: Query) -> None:
+    box = run("box", "add", "Box", "--tenant", tenant, "--compartments", "2").stdout.strip()
+    query("UPDATE compartments SET in_service = false WHERE box_id = $1 AND code = 'A2'", box)
+    shown = run("box", "doors", box, "--tenant", tenant).stdout
+    assert "A1" in shown
+    assert "out of service: look inside" in shown
+    assert run("box", "restore", box, "A2", "--tenant", "ten_other", "--operator", "Ada").exit_code == 1
+    assert run("box", "restore", box, "A2", "--tenant", tenant, "--operator", "Ada").exit_code == 0
+    assert "out of service" not in run("box", "doors", box, "--tenant", tenant).stdout
+    assert query("SELECT actor, action FROM audit WHERE object = $1", box) == [("Ada", "compartment.in_service: A2")]
+    assert run("box", "doors", "box_nowhere", "--tenant", tenant).exit_code == 1

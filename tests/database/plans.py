@@ -1,17 +1,64 @@
-"""What a piece of code asks of PostgreSQL, and how PostgreSQL means to find it."""
+"""What a piece of code asks of PostgreSQL, and how PostgreSQL means to find it, on a new and on a grown database."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import asyncpg
 import orjson
+import pytest
+import pytest_asyncio
 from asyncpg.connection import LoggedQuery
+from starlette.types import ASGIApp
 
+from pickupbox.api.app import make_app
 from pickupbox.database.connection import Connection
+from pickupbox.settings import Settings
+from pickupbox.usecases.core import Core, open_core
+from tests.support.databases import own_database
+from tests.support.shop import Shop, open_shop
 
 # These walk an index that holds nothing but what they are to take.
 WITHOUT_CONDITION = ("shipments_due_at", "audit_")
+
+
+def databases(seed: Callable[[Shop], Awaitable[object]], growth: str) -> tuple[Any, Any, Any]:
+    """The fixtures `settings`, `core` and `app` of a module: a new database, and one that grew from what was seeded.
+
+    A plan may be made while a table is empty, and be kept when it has grown: both must be right.
+    """
+
+    @pytest.fixture(scope="module", params=["new", "grown"])
+    def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
+        with own_database() as made:
+            if request.param == "grown":
+                asyncio.run(_grow(made, seed, growth))
+            yield made
+
+    @pytest_asyncio.fixture(scope="module")
+    async def core(settings: Settings) -> AsyncIterator[Core]:
+        core = open_core(settings)
+        yield core
+        await core.db.close()
+
+    @pytest.fixture(scope="module")
+    def app(core: Core) -> ASGIApp:
+        return make_app(core, "memory://")
+
+    return settings, core, app
+
+
+async def _grow(settings: Settings, seed: Callable[[Shop], Awaitable[object]], growth: str) -> None:
+    core = open_core(settings)
+    shop = await open_shop(core, make_app(core, "memory://"))
+    await seed(shop)
+    await shop.http.aclose()
+    await core.db.close()
+    # Past our limits: it may take longer than a statement of ours ever should.
+    connection = await asyncpg.connect(settings.database_url)
+    await connection.execute(growth)
+    await connection.close()
 
 
 @asynccontextmanager

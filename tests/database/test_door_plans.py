@@ -1,26 +1,20 @@
 """Every statement about boxes finds its rows by an index, however many boxes there are and however long their past."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
 import pytest
-import pytest_asyncio
-from starlette.types import ASGIApp
 
-from pickupbox.api.app import make_app
-from pickupbox.database import commands, doors, journals, keypads, presence
+from pickupbox.database import aside, commands, devices, doors, journals, keypads, presence, rosters
+from pickupbox.database.aside import Unread
 from pickupbox.database.connection import Connection
-from pickupbox.database.presence import Beat, Unread
+from pickupbox.database.presence import Beat
 from pickupbox.domain.throttle import Keypad
-from pickupbox.settings import Settings
-from pickupbox.usecases.core import Core, open_core
-from tests.database.plans import assert_only_indexes, listening, plan_of
+from pickupbox.usecases.core import Core
+from tests.database.plans import assert_only_indexes, databases, listening, plan_of
 from tests.devices.street import add_device
-from tests.support.databases import own_database
-from tests.support.shop import Shop, open_shop
+from tests.support.shop import Shop
 
 # Many boxes with a device each, and a past of shipments, journals, commands, doors and PINs that failed.
 GROW = """
@@ -32,11 +26,13 @@ GROW = """
         'external_order_id', 'old-' || n))).* FROM shipments s, generate_series(1, 10000) AS n;
     INSERT INTO devices (tenant_id, id, box_id) SELECT tenant_id, 'dev_' || id, id FROM boxes WHERE id LIKE 'box\\_%'
         AND id NOT LIKE 'box\\_c1%';
-    INSERT INTO journals SELECT id, 'boot' || n, 9 FROM devices, generate_series(1, 5) AS n;
+    INSERT INTO journals SELECT id, 'boot' || n, 9, CASE WHEN n > 1 THEN now() END
+    FROM devices, generate_series(1, 5) AS n;
     INSERT INTO doors SELECT tenant_id, id, 'c' || n, false FROM boxes, generate_series(1, 3) AS n;
     INSERT INTO keypads SELECT tenant_id, id, now(), 0, 0, 0 FROM boxes;
     INSERT INTO door_commands SELECT tenant_id, 'cmd_' || n || id, 'dev_' || id, id, 'c1', 'load', 'shp_' || n, NULL,
         'keypad', now(), now(), now() FROM boxes, generate_series(1, 5) AS n;
+    INSERT INTO rosters SELECT tenant_id, id, 1, 1 FROM boxes WHERE id NOT LIKE 'box\\_c1%';
     INSERT INTO set_aside SELECT now(), 't', 'p', 'r' FROM generate_series(1, 5000);
     ANALYZE;
 """
@@ -52,36 +48,11 @@ class Place:
 type Act = Callable[[Connection, Place], Awaitable[Any]]
 
 
-@pytest.fixture(scope="module", params=["new", "grown"])
-def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
-    with own_database() as made:
-        if request.param == "grown":
-            asyncio.run(grow(made))
-        yield made
-
-
-async def grow(settings: Settings) -> None:
-    core = open_core(settings)
-    shop = await open_shop(core, make_app(core, "memory://"))
+async def seed(shop: Shop) -> None:
     await shop.reserved("A", "expired")
-    await shop.http.aclose()
-    await core.db.close()
-    # Past our limits: it may take longer than a statement of ours ever should.
-    connection = await asyncpg.connect(settings.database_url)
-    await connection.execute(GROW)
-    await connection.close()
 
 
-@pytest_asyncio.fixture(scope="module")
-async def core(settings: Settings) -> AsyncIterator[Core]:
-    core = open_core(settings)
-    yield core
-    await core.db.close()
-
-
-@pytest.fixture(scope="module")
-def app(core: Core) -> ASGIApp:
-    return make_app(core, "memory://")
+settings, core, app = databases(seed, GROW)
 
 
 async def lock_journals(connection: Connection, at: Place) -> None:
@@ -90,6 +61,18 @@ async def lock_journals(connection: Connection, at: Place) -> None:
 
 async def save_journals(connection: Connection, at: Place) -> None:
     await journals.save(connection, [(at.device, "new", 1)])
+
+
+async def forget_journals(connection: Connection, _: Place) -> None:
+    await journals.forget(connection, 90, 1000)
+
+
+async def device_of(connection: Connection, at: Place) -> None:
+    await devices.device_of(connection, at.tenant, at.box_id)
+
+
+async def note_presence(connection: Connection, at: Place) -> None:
+    await presence.note(connection, {at.device: True})
 
 
 async def insert_command(connection: Connection, at: Place) -> None:
@@ -128,7 +111,7 @@ async def note_commands(connection: Connection, _: Place) -> None:
 
 
 async def box_of(connection: Connection, at: Place) -> None:
-    await keypads.box_of(connection, at.device)
+    await devices.box_of(connection, at.device)
 
 
 async def lock_keypad(connection: Connection, at: Place) -> None:
@@ -157,19 +140,43 @@ async def take_out_of_service(connection: Connection, at: Place) -> None:
 
 
 async def save_beats(connection: Connection, at: Place) -> None:
-    await presence.save(connection, [Beat(at.device, "new", "1.0")])
+    await presence.save(connection, [Beat(at.device, "new", 0, "1.0")])
 
 
 async def set_aside(connection: Connection, _: Place) -> None:
-    await presence.set_aside(connection, [Unread("topic", b"payload", "reason")])
+    await aside.insert(connection, [Unread("topic", b"payload", "reason")])
+
+
+async def begin_roster(connection: Connection, at: Place) -> None:
+    await rosters.compare(connection, [(at.device, 0)])
+
+
+async def make_roster(connection: Connection, at: Place) -> None:
+    await begin_roster(connection, at)
+    made = await rosters.take_changed(connection, 100)
+    await rosters.list_live(connection, [one.box_id for one in made])
+
+
+async def confirm_roster(connection: Connection, at: Place) -> None:
+    await rosters.confirm(connection, at.device, 1)
+
+
+async def is_withheld(connection: Connection, at: Place) -> None:
+    await rosters.is_withheld(connection, at.tenant, at.box_id)
+
+
+async def last_heard(connection: Connection, at: Place) -> None:
+    await rosters.last_heard(connection, [at.box_id])
 
 
 DEVICE, JOURNAL, COMMAND, COMPARTMENT = "devices_pkey", "journals_pkey", "door_commands_pkey", "compartments_pkey"
-KEYPAD = "keypads_pkey"
+KEYPAD, ROSTER, CHANGES = "keypads_pkey", "rosters_pkey", "roster_changes_pkey"
+BEGUN = {DEVICE, ROSTER, "roster_changes_box"}
 LEADS = {JOURNAL: "device_id = ", COMPARTMENT: "tenant_id = "}
 EXPECTED: list[tuple[Act, list[set[str]]]] = [
-    (lock_journals, [{DEVICE, JOURNAL}, {DEVICE}, {DEVICE, JOURNAL}]),
+    (lock_journals, [{DEVICE, JOURNAL}, {DEVICE, JOURNAL}, {DEVICE, JOURNAL}]),
     (save_journals, [{JOURNAL}]),
+    (forget_journals, [{JOURNAL, "journals_superseded"}]),
     (insert_command, [set()]),
     (find_commands, [{COMMAND}]),
     (mark_sent, [{COMMAND}]),
@@ -177,14 +184,21 @@ EXPECTED: list[tuple[Act, list[set[str]]]] = [
     (give_back, [{COMMAND}]),
     (note_commands, [{COMMAND}]),
     (box_of, [{DEVICE}]),
-    (lock_keypad, [set(), {KEYPAD}]),
-    (save_keypad, [set(), {KEYPAD}, {KEYPAD}]),
+    (device_of, [{"devices_live"}]),
+    (note_presence, [{DEVICE}]),
+    (lock_keypad, [{KEYPAD}, set(), {KEYPAD}]),
+    (save_keypad, [{KEYPAD}, set(), {KEYPAD}, {KEYPAD}]),
     (find_by_pin, [{"shipments_live_pin"}]),
     (lock_behind, [{COMPARTMENT, "shipments_pkey"}]),
     (save_doors, [{COMPARTMENT}]),
     (take_out_of_service, [{COMPARTMENT}]),
     (save_beats, [{DEVICE, JOURNAL}]),
     (set_aside, [set()]),
+    (begin_roster, [BEGUN]),
+    (make_roster, [BEGUN, {CHANGES}, {ROSTER, COMPARTMENT, "devices_live"}, {ROSTER, COMPARTMENT, "shipments_pkey"}]),
+    (confirm_roster, [{DEVICE, ROSTER, COMPARTMENT}]),
+    (is_withheld, [{"compartments_free", "devices_live"}]),
+    (last_heard, [{ROSTER, "devices_live"}]),
 ]
 
 

@@ -1,28 +1,22 @@
 """Every statement that a shop or the clock causes finds its rows by an index, on what is live or by a key."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import pytest
-import pytest_asyncio
 from asyncpg.connection import LoggedQuery
-from starlette.types import ASGIApp
 
-from pickupbox.api.app import make_app
 from pickupbox.database import audit, feed, reservations, retention, shipments, tenants
 from pickupbox.database.connection import Connection
 from pickupbox.domain.lifecycle import Trigger
-from pickupbox.settings import Settings
-from pickupbox.usecases.core import Caller, Core, open_core
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.reserve import Wish, reserve
 from pickupbox.usecases.steps import prepare
 from pickupbox.vault import Vault, new_secret, read_secrets
-from tests.database.plans import assert_only_indexes, indexes, listening, plan_of
-from tests.support.databases import own_database
-from tests.support.shop import Shop, open_shop
+from tests.database.plans import assert_only_indexes, databases, indexes, listening, plan_of
+from tests.support.shop import Shop
 
 type Act = Callable[[Connection, Shop], Awaitable[Any]]
 
@@ -46,37 +40,11 @@ GROW = """
 """
 
 
-@pytest.fixture(scope="module", params=["new", "grown"])
-def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
-    """A plan may be made while a table is empty, and be kept when it has grown: both must be right."""
-    with own_database() as made:
-        if request.param == "grown":
-            asyncio.run(grow(made))
-        yield made
-
-
-async def grow(settings: Settings) -> None:
-    core = open_core(settings)
-    shop = await open_shop(core, make_app(core, "memory://"))
+async def seed(shop: Shop) -> None:
     await shop.reserved("A", "expired", customer_name="Ada")
-    await shop.http.aclose()
-    await core.db.close()
-    # Past our limits: it may take longer than a statement of ours ever should.
-    connection = await asyncpg.connect(settings.database_url)
-    await connection.execute(GROW)
-    await connection.close()
 
 
-@pytest_asyncio.fixture(scope="module")
-async def core(settings: Settings) -> AsyncIterator[Core]:
-    core = open_core(settings)
-    yield core
-    await core.db.close()
-
-
-@pytest.fixture(scope="module")
-def app(core: Core) -> ASGIApp:
-    return make_app(core, "memory://")
+settings, core, app = databases(seed, GROW)
 
 
 async def read(connection: Connection, shop: Shop) -> None:
@@ -217,7 +185,8 @@ async def test_reservations_are_one_statement_that_reads_by_indexes_only(shop: S
     assert used["compartments"] <= {"compartments_free", "compartments_pkey"}
     assert used["shipments"] == {"shipments_live_pin"}
     assert used["webhook_endpoints"] == {"webhook_endpoints_live"}
-    assert set(used) == {"compartments", "shipments", "webhook_endpoints"}
+    assert used["rosters"] == {"rosters_pkey"}
+    assert set(used) == {"compartments", "shipments", "webhook_endpoints", "rosters"}
 
 
 async def test_a_step_is_one_statement_that_reads_by_indexes_only(shop: Shop, core: Core) -> None:
@@ -232,4 +201,5 @@ async def test_a_step_is_one_statement_that_reads_by_indexes_only(shop: Shop, co
     assert_only_indexes(plan)
     used = indexes(plan)
     assert used.pop("webhook_endpoints") == {"webhook_endpoints_live"}
-    assert used == {"shipments": {"shipments_pkey"}, "compartments": {"compartments_pkey"}}
+    expected = {"shipments": "shipments_pkey", "compartments": "compartments_pkey", "rosters": "rosters_pkey"}
+    assert used == {table: {index} for table, index in expected.items()}

@@ -1,29 +1,22 @@
 """Every statement of delivery and replay finds its rows by an index, however much waits and however long the past."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
-import pytest_asyncio
-from starlette.types import ASGIApp
 
-from pickupbox.api.app import make_app
 from pickupbox.database import attempts, endpoints, failures, lanes, replays
 from pickupbox.database.connection import Connection
 from pickupbox.database.failures import Failed
 from pickupbox.database.lanes import Wish
 from pickupbox.database.partitions import PARTITIONED, bounds, name_of
-from pickupbox.settings import Settings
-from pickupbox.usecases.core import Core, open_core
+from pickupbox.usecases.core import Core
 from pickupbox.usecases.endpoints import add_endpoint
 from pickupbox.webhooks.schedule import BACK_OFF
-from tests.database.plans import assert_only_indexes, listening, plan_of
-from tests.support.databases import own_database
-from tests.support.shop import Shop, open_shop
+from tests.database.plans import assert_only_indexes, databases, listening, plan_of
+from tests.support.shop import Shop
 
 type Act = Callable[[Connection, Shop, str], Awaitable[Any]]
 
@@ -47,37 +40,12 @@ GROW = """
 """
 
 
-@pytest.fixture(scope="module", params=["new", "grown"])
-def settings(request: pytest.FixtureRequest) -> Iterator[Settings]:
-    with own_database() as made:
-        if request.param == "grown":
-            asyncio.run(grow(made))
-        yield made
-
-
-async def grow(settings: Settings) -> None:
-    core = open_core(settings)
-    shop = await open_shop(core, make_app(core, "memory://"))
-    await add_endpoint(core, shop.tenant, "https://shop.example", "", None)
+async def seed(shop: Shop) -> None:
+    await add_endpoint(shop.core, shop.tenant, "https://shop.example", "", None)
     await shop.reserved("A")
-    await shop.http.aclose()
-    await core.db.close()
-    # Past our limits: it may take longer than a statement of ours ever should.
-    connection = await asyncpg.connect(settings.database_url)
-    await connection.execute(GROW)
-    await connection.close()
 
 
-@pytest_asyncio.fixture(scope="module")
-async def core(settings: Settings) -> AsyncIterator[Core]:
-    core = open_core(settings)
-    yield core
-    await core.db.close()
-
-
-@pytest.fixture(scope="module")
-def app(core: Core) -> ASGIApp:
-    return make_app(core, "memory://")
+settings, core, app = databases(seed, GROW)
 
 
 async def turns(connection: Connection, _: Shop, __: str) -> None:

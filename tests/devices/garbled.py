@@ -5,7 +5,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from pickupbox.devices.wire import MESSAGES, Message, hints_of
+from pickupbox.devices.messages import MESSAGES, Message
+from pickupbox.devices.wire import hints_of
 from tests.devices.golden import GOLDEN, fields_of, kind_of, payload
 
 _NAMES = sorted({name for message in MESSAGES for name in hints_of(message)})

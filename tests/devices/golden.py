@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pickupbox.devices.wire import (
+from pickupbox.devices.messages import (
     MESSAGES,
     Ack,
     Certificate,
-    Happening,
     Heartbeat,
     Journaled,
     Message,
@@ -20,13 +19,15 @@ from pickupbox.devices.wire import (
     PinAnswer,
     PinEntered,
     Presence,
-    Purpose,
     RefusedByBox,
     RefusedByService,
     RenewalAsked,
     Resend,
-    Verdict,
+    Roster,
+    RosterTaken,
+    Simulated,
 )
+from pickupbox.domain.doors import Happening, Purpose, Simulation, Verdict
 
 FOLDER = Path(__file__).parent / "golden"
 DEVICE = "dev_c1_01a1d92f05e0a3b1c2d3e4f506172849"
@@ -75,10 +76,13 @@ GOLDEN: dict[str, Message] = {
     ),
     "up_pin": PinEntered(**_head(20, 20, 118), pin="049381"),
     "up_pin_with_compartment": PinEntered(**_head(21, 21), pin="049381", compartment="A4"),
-    "up_heartbeat": Heartbeat(**_head(22, 22), boot=BOOT, seq=7, open_doors=["A4", "B1"], software="pickupbox 0.1.0"),
+    "up_heartbeat": Heartbeat(
+        **_head(22, 22), boot=BOOT, seq=7, open_doors=["A4", "B1"], software="pickupbox 0.1.0", roster=12
+    ),
     "up_heartbeat_new": Heartbeat(**_head(23, 23), boot=BOOT, seq=0, open_doors=[], software="pickupbox 0.1.0"),
     "up_presence": Presence(**_head(24, 24), online=True),
     "up_presence_cut_off": Presence(**_head(24, 24), online=False),
+    "up_roster": RosterTaken(**_head(29, 30), version=12),
     "up_renewal": RenewalAsked(**_head(25, 25), request=_PEM.format("CERTIFICATE REQUEST")),
     "up_refusal": RefusedByBox(**_head(26, 26), about="msg_0099", reason="unknown kind 'sing'"),
     "up_refusal_unreadable": RefusedByBox(**_head(27, 27), reason="not a JSON object"),
@@ -88,13 +92,28 @@ GOLDEN: dict[str, Message] = {
     "down_open_by_operator": Open(
         id=COMMAND, at=_at(20, 204), compartment="A4", purpose=Purpose.REMOVE, expires_at=_at(50, 201)
     ),
+    "down_simulated": Simulated(**_head(48, 29), compartment="A4", simulation=Simulation.FILL),
     "down_pin_answer": PinAnswer(**_head(40, 20, 206), about="msg_0020", verdict=Verdict.OPENING, compartment="A4"),
     "down_pin_answer_refused": PinAnswer(**_head(41, 20, 206), about="msg_0020", verdict=Verdict.REFUSED),
     "down_pin_answer_closed": PinAnswer(
         **_head(42, 20, 206), about="msg_0020", verdict=Verdict.CLOSED, closed_seconds=60
     ),
     "down_ack": Ack(**_head(43, 7, 40), boot=BOOT, seq=7, about="msg_0007"),
+    "down_ack_of_heartbeat": Ack(
+        **_head(49, 22, 31), boot=BOOT, seq=7, about="msg_0022", environment="sandbox", roster=12
+    ),
     "down_resend": Resend(**_head(44, 8), boot=BOOT, seq=3),
+    "down_roster": Roster(
+        **_head(49, 30),
+        version=12,
+        part=1,
+        parts=1,
+        key="5f0c2d7e9b8a4c31" * 4,
+        grants=[
+            "A4 load f40516273849 0 1794733200 3q2-7wAAAAAA",
+            "B1 pick_up c1d2e3f40516 1794646920 1794819600 yv66vgAAAAAA",
+        ],
+    ),
     "down_certificate": Certificate(**_head(45, 26), about="msg_0025", chain=_PEM.format("CERTIFICATE") * 2),
     "down_refusal": RefusedByService(**_head(46, 27), about="msg_0099", reason="seq is missing"),
     "down_refusal_unreadable": RefusedByService(**_head(47, 28), reason="unknown kind 'sing'"),

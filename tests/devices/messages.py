@@ -7,8 +7,9 @@ from typing import Any, get_args, get_origin
 
 from hypothesis import strategies as st
 
+from pickupbox.devices.messages import MESSAGES, Message
 from pickupbox.devices.values import EARLIEST, FORMS, LATEST, NUMBERS_END
-from pickupbox.devices.wire import MESSAGES, Message, hints_of
+from pickupbox.devices.wire import hints_of
 
 # Short enough that every message stays below the limit of its bytes.
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)

@@ -10,28 +10,22 @@ from urllib.parse import urlsplit, urlunsplit
 
 import aiomqtt
 
-from pickupbox.devices.broker import connect
 from pickupbox.devices.gateway import Gateway
-from pickupbox.devices.wire import (
-    Ack,
-    Direction,
-    Heartbeat,
-    Journaled,
-    Message,
-    Resend,
-    decode,
-    encode,
-    topics_of,
-)
+from pickupbox.devices.messages import Ack, Direction, Heartbeat, Journaled, Message, Resend
+from pickupbox.devices.wire import decode, encode, topics_of
 from pickupbox.domain.doors import Happening
 from pickupbox.settings import Settings
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.doors import Entry, Taken, take_entries
 from pickupbox.usecases.keypad import enter_pin
 from tests.support.processes import free_port
 from tests.support.shop import Shop
 
 HEARD_SECONDS = 10.0
+
+
+def operator(shop: Shop, name: str = "one") -> Caller:
+    return Caller(shop.tenant, name)
 
 
 async def add_device(shop: Shop, box_id: str | None = None) -> str:
@@ -213,10 +207,26 @@ class Box:
         return [message for message in self._heard if isinstance(message, kind)]
 
 
+def client_of(settings: Settings) -> aiomqtt.Client:
+    """A library's client, so that the service's own side is not tested against itself."""
+    url = urlsplit(settings.mqtt_url)
+    client = aiomqtt.Client(
+        url.hostname or "127.0.0.1",
+        url.port or 1883,
+        protocol=aiomqtt.ProtocolVersion.V5,
+        timeout=10,
+        keepalive=30,
+        max_inflight_messages=1000,
+        max_concurrent_outgoing_calls=1000,
+    )
+    client.pending_calls_threshold = 1000  # below that it is nothing to warn of
+    return client
+
+
 @asynccontextmanager
 async def box_at(settings: Settings, device: str) -> AsyncIterator[Box]:
     """A box that is connected and listens."""
-    async with connect(settings, "box") as mqtt:
+    async with client_of(settings) as mqtt:
         box = Box(device, mqtt)
         await mqtt.subscribe(topics_of(device, Direction.DOWN), qos=1)
         listening = asyncio.create_task(box.listen())

@@ -25,6 +25,7 @@ from pickupbox.certificates import (
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.devices import enroll, exchange, renew, revocations, revoke
 from tests.devices.broker import SERVICE, Broker, Certificate, mosquitto, request_of
+from tests.devices.street import operator
 from tests.support.shop import Shop
 
 A, B = (f"dev_c1_{letter * 32}" for letter in "ab")
@@ -278,7 +279,7 @@ async def test_a_broker_that_was_killed_comes_back_as_it_was(broker: Broker) -> 
 async def test_a_box_lives_from_its_code_to_its_revocation(tmp_path: Path, core: Core, shop: Shop) -> None:
     with mosquitto(tmp_path) as broker:
         signing = replace(core, authority=broker.authority)
-        made = await enroll(signing, shop.tenant, shop.box_id)
+        made = await enroll(signing, operator(shop), shop.box_id)
         assert made is not None
         first, second = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
         chain = await exchange(signing, made.device, made.code, request_of(first))
@@ -295,7 +296,7 @@ async def test_a_box_lives_from_its_code_to_its_revocation(tmp_path: Path, core:
             async with client(broker, made.device, broker.keep(renewed, second)) as box:
                 await box.publish(UP(made.device), b"second", qos=1)
             assert await heard(service, b"second") == [(UP(made.device), b"first"), (UP(made.device), b"second")]
-        assert await revoke(signing, shop.tenant, made.device)
+        assert await revoke(signing, operator(shop), made.device)
         broker.write_revocations(await revocations(signing))
         broker.reload()
         for certificate in (broker.keep(chain, first), broker.keep(renewed, second)):

@@ -1,8 +1,10 @@
 """Devices on the command line: enroll, list, revoke, and the authority that signs."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 
+import asyncpg
 from click.testing import Result
 from cryptography import x509
 from typer.testing import CliRunner
@@ -20,6 +22,12 @@ def run(settings: Settings, *arguments: str, authority: str | None = SETTING) ->
     return CliRunner().invoke(commands, ["box", *arguments], env=values)
 
 
+async def hear(settings: Settings, device: str) -> None:
+    connection = await asyncpg.connect(settings.database_url)
+    await connection.execute("UPDATE devices SET last_seen_at = now(), online = true WHERE id = $1", device)
+    await connection.close()
+
+
 def test_an_administrator_enrolls_lists_and_revokes(settings: Settings) -> None:
     tenant = CliRunner().invoke(commands, ["tenant", "add", "Shop"], env=environment_of(settings)).stdout.split()[0]
     box = run(settings, "add", "Box", "--tenant", tenant).stdout.strip()
@@ -32,7 +40,9 @@ def test_an_administrator_enrolls_lists_and_revokes(settings: Settings) -> None:
     assert "waits for its code" in shown
     assert said["code"] not in shown
     assert run(settings, "revoke", said["device"], "--tenant", "ten_other").exit_code == 1
-    assert run(settings, "revoke", said["device"], "--tenant", tenant).exit_code == 0
+    asyncio.run(hear(settings, said["device"]))
+    assert "online" in run(settings, "devices", "--tenant", tenant).stdout
+    assert run(settings, "revoke", said["device"], "--tenant", tenant, "--operator", "Ada").exit_code == 0
     assert "revoked" in run(settings, "devices", "--tenant", tenant).stdout
     assert run(settings, "enroll", "box_nowhere", "--tenant", tenant).exit_code == 1
     assert x509.load_pem_x509_crl(run(settings, "revocations").stdout.encode()).is_signature_valid(

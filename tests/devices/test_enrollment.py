@@ -33,6 +33,7 @@ from pickupbox.usecases.devices import (
 )
 from pickupbox.vault import Vault, new_secret, read_secrets
 from tests.devices.broker import request_of
+from tests.devices.street import operator
 from tests.support.shop import Shop
 
 SETTING = new_authority("Test devices", datetime.now(UTC))
@@ -55,7 +56,7 @@ async def http(signing: Core) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def enrolled(signing: Core, shop: Shop) -> Enrollment:
-    made = await enroll(signing, shop.tenant, shop.box_id)
+    made = await enroll(signing, operator(shop), shop.box_id)
     assert made is not None
     return made
 
@@ -111,7 +112,7 @@ async def test_wrong_used_expired_foreign_unknown_and_revoked_look_alike(
     foreign = await enrolled(signing, other_shop)
     assert (await ask(http, used.device, used.code)).status_code == 201
     await sql(signing, "UPDATE devices SET code_until = now() WHERE id = $1", expired.device)
-    assert await revoke(signing, shop.tenant, revoked.device)
+    assert await revoke(signing, operator(shop), revoked.device)
     for _ in range(CODE_FAILURES):
         await ask(http, guessed.device, WRONG)
     refused = [
@@ -198,8 +199,8 @@ async def test_codes_and_devices_are_new_each_time(signing: Core, shop: Shop) ->
 
 
 async def test_a_box_of_another_tenant_cannot_be_enrolled(signing: Core, shop: Shop, other_shop: Shop) -> None:
-    assert await enroll(signing, other_shop.tenant, shop.box_id) is None
-    assert await enroll(signing, shop.tenant, "box_nowhere") is None
+    assert await enroll(signing, operator(other_shop), shop.box_id) is None
+    assert await enroll(signing, operator(shop), "box_nowhere") is None
 
 
 async def test_a_device_that_was_never_seen_is_replaced_and_one_that_was_must_be_revoked_first(
@@ -213,13 +214,13 @@ async def test_a_device_that_was_never_seen_is_replaced_and_one_that_was_must_be
     ((serial,),) = await sql(signing, "SELECT certificate_serial FROM devices WHERE id = $1", lost)
     assert serial in await serials(signing)
     await sql(signing, "UPDATE devices SET last_seen_at = now() WHERE id = $1", again.device)
-    assert await enroll(signing, shop.tenant, shop.box_id) is None
-    assert await revoke(signing, shop.tenant, again.device)
-    assert await enroll(signing, shop.tenant, shop.box_id)
+    assert await enroll(signing, operator(shop), shop.box_id) is None
+    assert await revoke(signing, operator(shop), again.device)
+    assert await enroll(signing, operator(shop), shop.box_id)
 
 
 async def test_a_box_never_has_two_live_devices(signing: Core, shop: Shop) -> None:
-    await asyncio.gather(*(enroll(signing, shop.tenant, shop.box_id) for _ in range(8)))
+    await asyncio.gather(*(enroll(signing, operator(shop), shop.box_id) for _ in range(8)))
     live = await sql(signing, "SELECT id FROM devices WHERE box_id = $1 AND revoked_at IS NULL", shop.box_id)
     assert len(live) == 1
 
@@ -261,15 +262,37 @@ async def test_who_has_no_certificate_that_counts_renews_none(signing: Core, sho
 async def test_a_revoked_device_renews_none(signing: Core, shop: Shop) -> None:
     device = await certified(signing, shop)
     await pass_days(signing, device, 70)
-    assert await revoke(signing, shop.tenant, device)
+    assert await revoke(signing, operator(shop), device)
     assert await renew(signing, device, REQUEST) is None
 
 
 async def test_a_tenant_revokes_its_own_devices_alone_and_once(signing: Core, shop: Shop, other_shop: Shop) -> None:
     device = await certified(signing, shop)
-    assert not await revoke(signing, other_shop.tenant, device)
-    assert await revoke(signing, shop.tenant, device)
-    assert not await revoke(signing, shop.tenant, device)
+    assert not await revoke(signing, operator(other_shop), device)
+    assert await revoke(signing, operator(shop), device)
+    assert not await revoke(signing, operator(shop), device)
+
+
+async def test_enrolling_and_revoking_are_audited_once_each(signing: Core, shop: Shop, other_shop: Shop) -> None:
+    unseen = await enrolled(signing, shop)
+    device = await enrolled(signing, shop)  # in place of the one before
+    await enroll(signing, operator(shop), "box_nowhere")
+    await enroll(signing, operator(other_shop), shop.box_id)
+    await revoke(signing, operator(other_shop), device.device)
+    assert await revoke(signing, operator(shop, "two"), device.device)
+    await revoke(signing, operator(shop), device.device)
+    told = "SELECT actor, action, object FROM audit WHERE tenant_id = $1 AND action LIKE 'device.%'"
+    assert sorted(await sql(signing, told, shop.tenant)) == sorted(
+        [
+            ("one", "device.enroll", unseen.device),
+            ("one", "device.revoke", unseen.device),
+            ("one", "device.enroll", device.device),
+            ("two", "device.revoke", device.device),
+        ]
+    )
+    assert await sql(signing, told, other_shop.tenant) == []
+    ((rows,),) = await sql(signing, "SELECT json_agg(a)::text FROM audit a WHERE tenant_id = $1", shop.tenant)
+    assert device.code not in rows
 
 
 async def test_the_list_names_every_certificate_of_a_revoked_device_until_it_ends(signing: Core, shop: Shop) -> None:
@@ -279,7 +302,7 @@ async def test_the_list_names_every_certificate_of_a_revoked_device_until_it_end
     both = await sql(signing, "SELECT serial FROM device_certificates WHERE device_id = $1 ORDER BY until", device)
     (old,), (new,) = both
     assert not {old, new} & await serials(signing)
-    assert await revoke(signing, shop.tenant, device)
+    assert await revoke(signing, operator(shop), device)
     assert {old, new} <= await serials(signing)
     await pass_days(signing, device, 21)
     assert {old, new} & await serials(signing) == {new}
@@ -292,7 +315,7 @@ async def test_without_a_signing_key_nothing_is_used_up(core: Core, signing: Cor
         answer = await ask(http, made.device, made.code)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     with pytest.raises(AuthorityMissingError, match="pickupbox box authority new"):
-        await enroll(core, shop.tenant, shop.box_id)
+        await enroll(core, operator(shop), shop.box_id)
     assert await exchange(signing, made.device, made.code, REQUEST)
 
 

@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 
 from pickupbox.devices.gateway import Gateway
-from pickupbox.devices.wire import Ack, Journaled, Message, Open, PinEntered, Resend, encode, topic
+from pickupbox.devices.messages import Ack, Journaled, Message, Open, PinEntered, Resend
+from pickupbox.devices.wire import encode, topic
 from pickupbox.domain.doors import Happening
 from pickupbox.domain.lifecycle import Stage
 from pickupbox.settings import Settings
@@ -88,7 +89,7 @@ async def test_a_command_that_the_broker_did_not_get_is_sent_when_it_is_back(
             await box.beat()
         broker.kill()
         entered = PinEntered(id="m-1", at=(await now(core)), pin=pin)
-        await service.take(*said(device, entered))
+        service.take(*said(device, entered))
         await until(lambda: has_commands(core, device, 1), 5)
         broker.start()
         async with box_at(own_settings, device) as again:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest_asyncio
 
 from pickupbox.certificates import new_authority, read_authority
-from pickupbox.devices.wire import Ack, Journaled, RefusedByService, RenewalAsked, encode, place_of
+from pickupbox.devices.messages import Ack, Journaled, RefusedByService, RenewalAsked
+from pickupbox.devices.wire import encode, place_of
 from pickupbox.domain.doors import Happening
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core

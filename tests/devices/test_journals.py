@@ -6,7 +6,7 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from pickupbox.database.presence import Unread
+from pickupbox.database.aside import Unread
 from pickupbox.domain.doors import Happening
 from pickupbox.domain.lifecycle import Stage
 from pickupbox.telemetry import HAPPENINGS

@@ -12,18 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pickupbox.devices.values import FORMS, ITEMS, TEXT_LENGTH
-from pickupbox.devices.wire import (
-    MESSAGE_BYTES,
-    MESSAGES,
-    Direction,
-    Message,
-    WireError,
-    decode,
-    encode,
-    hints_of,
-    id_of,
-)
+from pickupbox.devices.messages import MESSAGES, Direction, Message
+from pickupbox.devices.values import FORMS, ITEMS, TEXT_LENGTH, WireError
+from pickupbox.devices.wire import MESSAGE_BYTES, decode, encode, hints_of, id_of
 from tests.devices.garbled import garbled
 from tests.devices.golden import GOLDEN, fields_of, kind_of, payload
 

@@ -10,14 +10,9 @@ from pickupbox.domain.errors import (
     SecondPersonNeeded,
     ShipmentNotFound,
 )
-from pickupbox.usecases.core import Caller
 from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_in_emergency
-from tests.devices.street import Journal, ask, is_offered, place_of, revoke
+from tests.devices.street import Journal, ask, is_offered, operator, place_of, revoke
 from tests.support.shop import Shop
-
-
-def operator(shop: Shop, name: str = "one") -> Caller:
-    return Caller(shop.tenant, name)
 
 
 async def faulted(shop: Shop) -> tuple[str, str]:

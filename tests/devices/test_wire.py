@@ -10,16 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pickupbox.devices.messages import MESSAGES, Direction, Message, PinEntered, RefusedByBox
+from pickupbox.devices.values import WireError
 from pickupbox.devices.wire import (
     MESSAGE_BYTES,
-    MESSAGES,
     PREFIX,
-    Direction,
-    Message,
-    PinEntered,
-    RefusedByBox,
     UnknownKindError,
-    WireError,
     decode,
     encode,
     id_of,

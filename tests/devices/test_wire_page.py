@@ -9,7 +9,9 @@ from typing import Any, get_args, get_origin
 import pytest
 
 from pickupbox.devices import values, wire
-from pickupbox.devices.wire import MESSAGES, Happening, Message, Purpose, Verdict, hints_of
+from pickupbox.devices.messages import MESSAGES, Message
+from pickupbox.devices.wire import hints_of
+from pickupbox.domain.doors import Happening, Purpose, Verdict
 from tests.style.sources import ROOT
 
 PAGE = (ROOT / "docs" / "wire.md").read_text()

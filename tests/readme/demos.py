@@ -61,7 +61,7 @@ class RunningDemo:
 
 
 @contextmanager
-def running_demo(*options: str) -> Iterator[RunningDemo]:
+def running_demo(*options: str, **variables: str) -> Iterator[RunningDemo]:
     port = _free_port()
     with tempfile.TemporaryDirectory() as folder:
         # A file, not a pipe: a process that is left behind would hold a pipe open.
@@ -69,7 +69,7 @@ def running_demo(*options: str) -> Iterator[RunningDemo]:
         with output.open("wb") as stdout:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pickupbox", "demo", "--fresh", "--port", str(port), *options],
-                env={**without_settings(), "PICKUPBOX_DATABASE_URL": SERVER_URL},
+                env=without_settings() | {"PICKUPBOX_DATABASE_URL": SERVER_URL, "XDG_STATE_HOME": folder} | variables,
                 stdout=stdout,
             )
         demo = RunningDemo(process, output)

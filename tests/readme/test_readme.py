@@ -156,6 +156,7 @@ def test_with_json_the_demo_prints_one_line_and_sigterm_leaves_nothing_behind() 
     with running_demo("--json") as running:
         said = json.loads(running.said_when_ready("{"))
         mine, others = (boxes_seen_with(said["base_url"], said[key]) for key in ("api_key", "other_api_key"))
+        pages = [urllib.request.urlopen(page, timeout=10).read() for page in said["box_pages"].values()]  # noqa: S310
         family = running.processes()
         seconds = running.terminate()
         left = {pid for pid in family if lives(pid)}
@@ -164,7 +165,14 @@ def test_with_json_the_demo_prints_one_line_and_sigterm_leaves_nothing_behind() 
         printed = running.said()
     assert (printed.count("\n"), json.loads(printed)) == (1, said)
     assert set(said) == KEYS_OF_THE_DESIGN
+    assert set(said["box_pages"]) == mine | others
     assert (len(mine), len(others), mine & others) == (2, 2, set())
-    assert len(family) >= 3, "the demo, its API, its worker"
+    assert [b"<title>" in page for page in pages] == [True] * 4
+    assert len(family) >= 8, "the demo, its API, its worker, its gateway, four boxes"
     assert (running.process.returncode, left) == (0, set())
     assert seconds < STOP_SECONDS
+
+
+def test_without_a_broker_the_demo_runs_and_says_that_it_has_no_boxes() -> None:
+    with running_demo(PICKUPBOX_MQTT_URL=f"mqtt://127.0.0.1:{free_port()}") as running:
+        assert "It has no boxes to play with." in running.said_when_ready("Ctrl-C")

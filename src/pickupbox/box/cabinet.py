@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from pickupbox.box import doors
 from pickupbox.box.clock import ticks
-from pickupbox.box.doors import Door, DoorState, Step
+from pickupbox.box.doors import Door, DoorState, Happened, Step
 from pickupbox.box.drivers import Driver, DriverError
 from pickupbox.box.journal import Journal, JournalError
 
@@ -22,7 +22,11 @@ FIRST_READING_SECONDS = 10.0
 
 class Cabinet:
     def __init__(
-        self, compartments: Iterable[str], driver: Driver, journal: Journal, changed: Callable[[], None]
+        self,
+        compartments: Iterable[str],
+        driver: Driver,
+        journal: Journal,
+        changed: Callable[[list[Happened]], None],
     ) -> None:
         self._driver = driver
         self._journal = journal
@@ -121,7 +125,7 @@ class Cabinet:
         self.doors, self._lasting = after, lasting
         self._to_release += [step.door.compartment for step in steps if step.release]
         if happened:
-            self._changed()
+            self._changed(happened)
 
 
 def _lasting(all_doors: dict[str, Door]) -> str:

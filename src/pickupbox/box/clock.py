@@ -50,6 +50,10 @@ class ServiceClock:
         while len(self._sent) > OUTSTANDING:
             self._sent.popitem(last=False)
 
+    def sent_at(self, message_id: str) -> float | None:
+        """The tick at which this process sent it, if that is not long ago."""
+        return self._sent.get(message_id)
+
     def answered(self, about: str, at: datetime, tick: float) -> None:
         """An answer to a transmission of this process; any other says nothing about the time."""
         sent = self._sent.get(about)
@@ -73,3 +77,10 @@ class ServiceClock:
             return None
         passed = tick - self._best.sent
         return datetime.fromtimestamp(self._best.at + passed * (1 + DRIFT), UTC)
+
+    def earliest(self, tick: float) -> datetime | None:
+        """The earliest that the service's clock can show at this tick; None while it is not known."""
+        if self._best is None:
+            return None
+        passed = tick - self._best.received
+        return datetime.fromtimestamp(self._best.at + passed * (1 - DRIFT), UTC)

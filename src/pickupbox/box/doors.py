@@ -14,7 +14,7 @@ door stands and the next reading says the same again.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from pickupbox.devices.wire import Happening
+from pickupbox.domain.doors import Happening
 
 DEBOUNCE_SECONDS = 0.25
 TRY_SECONDS = 3.0

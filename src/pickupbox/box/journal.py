@@ -22,7 +22,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from pickupbox.box.doors import Happened
-from pickupbox.devices.wire import Happening
+from pickupbox.domain.doors import Happening
 
 COMMANDS = 1_000  # a command lives for 30 s: one that is no longer remembered is long late
 

@@ -17,12 +17,15 @@ import aiomqtt
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from pickupbox.box.cable import Cable
 from pickupbox.box.clock import ServiceClock, ticks
+from pickupbox.box.identity import Identity
 from pickupbox.box.journal import Entry, Journal, JournalError
 from pickupbox.box.settings import BoxSettings
 from pickupbox.devices import wire
-from pickupbox.devices.wire import (
+from pickupbox.devices.messages import (
     Ack,
+    Certificate,
     Direction,
     Heartbeat,
     Journaled,
@@ -31,9 +34,10 @@ from pickupbox.devices.wire import (
     PinAnswer,
     Presence,
     RefusedByBox,
+    RenewalAsked,
     Resend,
-    WireError,
 )
+from pickupbox.devices.values import WireError
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +50,10 @@ KEEPALIVE_SECONDS = 30
 MESSAGES = 200
 PUBACK_SECONDS = 10.0
 GOODBYE_SECONDS = 2.0
+RENEWAL_SECONDS = 3600
 
 
-class _Stopped(Exception):  # noqa: N818 - not an error: the way out of a session
+class _Ended(Exception):  # noqa: N818 - not an error: the way out of a session
     pass
 
 
@@ -64,12 +69,16 @@ class Link:
         clock: ServiceClock,
         heartbeat: Callable[[], Heartbeat],
         receive: Callable[[Message], None],
+        cable: Cable,
     ) -> None:
         self._settings = settings
         self._journal = journal
         self._clock = clock
         self._heartbeat = heartbeat
         self._receive = receive
+        self._cable = cable
+        file = settings.identity_file if settings.mqtt_tls else None
+        self._identity = Identity(file, settings.device) if file else None
         self.connected = False
         self._stop = asyncio.Event()
         self._wake = asyncio.Event()
@@ -104,7 +113,7 @@ class Link:
                 await self._session()
             except* (aiomqtt.MqttError, OSError) as errors:  # OSError: a certificate's file, the network
                 log.warning("no link: %s", errors.exceptions[0])
-            except* _Stopped:
+            except* _Ended:
                 pass
             finally:
                 self.connected = False
@@ -116,11 +125,15 @@ class Link:
                 continue
 
     async def _session(self) -> None:
+        if not await self._cable.plugged(self._stop):
+            return
         async with self._client() as client:
             client.pending_calls_threshold = MESSAGES
             granted = await client.subscribe(wire.topics_of(self._settings.device, Direction.DOWN), qos=1)
             if any(getattr(code, "is_failure", False) for code in granted):
                 raise aiomqtt.MqttError("the broker refused the subscription")
+            if self._identity is not None:
+                self._identity.let_in()
             self._begin()
             await self._publish(client, _presence(online=True), retain=True)
             async with asyncio.TaskGroup() as tasks:
@@ -129,6 +142,9 @@ class Link:
                 tasks.create_task(self._send_others(client))
                 tasks.create_task(self._beat(client))
                 tasks.create_task(self._say_goodbye(client))
+                tasks.create_task(self._cable.carry(client))
+                if self._identity is not None:
+                    tasks.create_task(self._renew(self._identity))
 
     def _client(self) -> aiomqtt.Client:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
@@ -144,7 +160,7 @@ class Link:
             will=aiomqtt.Will(presence, wire.encode(_presence(online=False)), qos=1, retain=True),
             keepalive=KEEPALIVE_SECONDS,
             timeout=PUBACK_SECONDS,
-            tls_context=self._settings.tls(),
+            tls_context=self._settings.tls(self._identity.pair() if self._identity else None),
             max_queued_incoming_messages=MESSAGES,
             max_queued_outgoing_messages=MESSAGES,
             max_inflight_messages=MESSAGES,
@@ -165,6 +181,7 @@ class Link:
         if expiry_seconds is not None:
             properties.MessageExpiryInterval = expiry_seconds
         self._clock.sent(message.id, ticks())
+        self._cable.passes(message)
         topic = wire.topic(self._settings.device, type(message))
         await client.publish(topic, wire.encode(message), qos=1, retain=retain, properties=properties)
 
@@ -210,7 +227,15 @@ class Link:
         await self._stop.wait()
         client.timeout = GOODBYE_SECONDS  # for the disconnect that follows, too
         await self._publish(client, _presence(online=False), retain=True)
-        raise _Stopped
+        raise _Ended
+
+    async def _renew(self, identity: Identity) -> None:
+        def ask(request: str) -> None:
+            question = RenewalAsked(id=new_id(), at=datetime.now(UTC), request=request)
+            self.say(question, expiry_seconds=RENEWAL_SECONDS)
+
+        await identity.renewed(lambda: self._clock.latest(ticks()), ask)
+        raise _Ended  # the next session begins with the new pair
 
     async def _hear(self, client: aiomqtt.Client) -> None:
         async for heard in client.messages:
@@ -227,13 +252,19 @@ class Link:
         self.say(RefusedByBox(id=new_id(), at=datetime.now(UTC), about=about, reason=reason[:200]), expiry_seconds=60)
 
     def _take(self, message: Message) -> None:
+        if not self._cable.passes(message):
+            return
         if isinstance(message, Ack | Open | PinAnswer) and message.about is not None:
             self._clock.answered(message.about, message.at, ticks())
         try:
             if isinstance(message, Ack):
                 self._acknowledged(message)
+                if message.roster is not None:
+                    self._receive(message)
             elif isinstance(message, Resend):
                 self._asked_again(message)
+            elif isinstance(message, Certificate) and self._identity is not None:
+                self._identity.hear(message.chain)
             else:
                 self._receive(message)
         except JournalError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from pickupbox.devices.values import FORMS
-from pickupbox.devices.wire import DEVICE_PATTERN
+from pickupbox.domain.identifiers import DEVICE_PATTERN
 
 PREFIX = "PICKUPBOX_BOX_"
 COMPARTMENTS = 160  # ten CU16 boards on one bus: addresses 0x00 to 0x9F
@@ -28,8 +28,7 @@ class BoxSettings:
     mqtt_port: int = 1883
     mqtt_tls: bool = False
     ca_file: Path | None = None
-    certificate_file: Path | None = None
-    key_file: Path | None = None
+    identity_file: Path | None = None  # our key and certificate chain; renewed in place
     driver: str = "virtual"
     serial_port: str = "/dev/ttyUSB0"
     open_bit: int = 0  # what the CU16's bit is while a door is open; boards differ
@@ -38,13 +37,13 @@ class BoxSettings:
     look_seconds: float = 0.1
     heartbeat_seconds: float = 15.0
 
-    def tls(self) -> ssl.SSLContext | None:
-        """Mutual TLS: who the broker is by our authority, who we are by our certificate."""
+    def tls(self, pair: Path | None = None) -> ssl.SSLContext | None:
+        """Mutual TLS: who the broker is by our authority, who we are by our key and certificate."""
         if not self.mqtt_tls:
             return None
         context = ssl.create_default_context(cafile=self.ca_file)
-        if self.certificate_file is not None:
-            context.load_cert_chain(self.certificate_file, self.key_file)
+        if pair is not None:
+            context.load_cert_chain(pair)
         return context
 
 
@@ -62,8 +61,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> BoxSettings:
         mqtt_port=port,
         mqtt_tls=tls,
         ca_file=_file(given, "CA_FILE"),
-        certificate_file=_file(given, "CERTIFICATE_FILE"),
-        key_file=_file(given, "KEY_FILE"),
+        identity_file=_file(given, "IDENTITY_FILE"),
         driver=driver,
         serial_port=given.get("SERIAL_PORT", "/dev/ttyUSB0"),
         open_bit=int(_number(given, "OPEN_BIT", 0, 0, 1)),

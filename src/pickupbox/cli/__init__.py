@@ -2,7 +2,7 @@
 
 import typer
 
-from pickupbox.cli import boxes, devices, processes, removals, tenants, webhooks  # noqa: F401 - devices adds to the box group
+from pickupbox.cli import boxes, devices, fleet, processes, removals, tenants, webhooks  # noqa: F401 - devices adds to the box group
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode="markdown")
 for command in (
@@ -12,6 +12,7 @@ for command in (
     processes.gateway,
     processes.check,
     processes.demo,
+    fleet.fleet,
 ):
     app.command()(command)
 for name, group in (

@@ -3,13 +3,15 @@
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column, Table
 
-from pickupbox.cli.running import JsonOption, Name, TenantOption, fail, listing, run, say
+from pickupbox.cli.running import JsonOption, Name, OperatorOption, TenantOption, fail, listing, run, say
 from pickupbox.database import boxes
-from pickupbox.usecases.boxes import add_box, default_setup
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.boxes import add_box, default_setup, put_in_service
+from pickupbox.usecases.core import Caller, Core
 
 box_app = typer.Typer(no_args_is_help=True, help="Boxes and their compartments.")
 
@@ -54,3 +56,30 @@ def box_activate(box_id: str, tenant: TenantOption, off: Annotated[bool, typer.O
 
     if not run(set_it):
         raise fail("The tenant has no such box.")
+
+
+@box_app.command("doors")
+def box_doors(box_id: str, tenant: TenantOption) -> None:
+    """List a box's compartments: what its sensors say, what holds them, and which are out of service."""
+
+    async def list_them(core: Core) -> list[boxes.Compartment]:
+        async with core.db.connection() as connection:
+            return await boxes.list_compartments(connection, tenant, box_id)
+
+    found = run(list_them)
+    if not found:
+        raise fail("The tenant has no such box.")
+    table = Table("Code", "Door", "Stage", Column("Shipment", no_wrap=True), "", box=SIMPLE_HEAD)
+    for one in found:
+        door = "unknown" if one.is_open is None else "open" if one.is_open else "closed"
+        note = "" if one.in_service else "out of service: look inside"
+        note = note or ("waits for the box's word" if one.withheld and one.shipment_id is None else "")
+        table.add_row(one.code, door, one.stage or "free", one.shipment_id or "", note)
+    Console().print(table)
+
+
+@box_app.command("restore")
+def box_restore(box_id: str, code: str, tenant: TenantOption, operator: OperatorOption) -> None:
+    """Offer a compartment again that was taken out of service. First look inside: nobody knew what lay there."""
+    if not run(lambda core: put_in_service(core, Caller(tenant, operator), box_id, code, in_service=True)):
+        raise fail("The tenant has no such compartment.")

@@ -12,26 +12,32 @@ from rich.markup import escape
 from pickupbox.box.__main__ import main as run_program
 from pickupbox.certificates import new_authority
 from pickupbox.cli.boxes import box_app
-from pickupbox.cli.running import JsonOption, TenantOption, fail, listing, run, say, settings
+from pickupbox.cli.running import JsonOption, OperatorOption, TenantOption, fail, listing, run, say, settings
 from pickupbox.database import devices
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.devices import AuthorityMissingError, enroll, revocations, revoke
 
 authority_app = typer.Typer(no_args_is_help=True, help="What signs the certificates of boxes.")
 box_app.add_typer(authority_app, name="authority")
 
+COMMAND_LINE = "command line"  # who did it, unless somebody says
+
 
 @box_app.command("run")
-def run_box() -> None:
+def run_box(
+    page: Annotated[str | None, typer.Option(metavar="[HOST:]PORT", help="Play with it in a browser.")] = None,
+) -> None:
     """Run the program in the box; its settings are PICKUPBOX_BOX_… variables. On the board: pickupbox-box run."""
-    raise SystemExit(run_program(["run"]))
+    raise SystemExit(run_program(["run", *(["--page", page] if page else [])]))
 
 
 @box_app.command("enroll")
-def box_enroll(box_id: str, tenant: TenantOption, as_json: JsonOption = False) -> None:
+def box_enroll(
+    box_id: str, tenant: TenantOption, operator: OperatorOption = COMMAND_LINE, as_json: JsonOption = False
+) -> None:
     """Make a device for a box, with a code that the box exchanges for its certificate."""
     try:
-        made = run(lambda core: enroll(core, tenant, box_id))
+        made = run(lambda core: enroll(core, Caller(tenant, operator), box_id))
     except AuthorityMissingError as missing:
         raise fail(str(missing)) from None
     if made is None:
@@ -44,9 +50,9 @@ def box_enroll(box_id: str, tenant: TenantOption, as_json: JsonOption = False) -
 
 
 @box_app.command("revoke")
-def box_revoke(device_id: str, tenant: TenantOption) -> None:
+def box_revoke(device_id: str, tenant: TenantOption, operator: OperatorOption = COMMAND_LINE) -> None:
     """Revoke a device; then give the broker the new list (`pickupbox box revocations`)."""
-    if not run(lambda core: revoke(core, tenant, device_id)):
+    if not run(lambda core: revoke(core, Caller(tenant, operator), device_id)):
         raise fail("The tenant has no such live device.")
 
 
@@ -95,6 +101,8 @@ def authority_show() -> None:
 def _state(device: devices.Device) -> str:
     if device.revoked_at is not None:
         return "revoked"
+    if device.presence != "never":
+        return device.presence
     return "enrolled" if device.enrolled_at else "waits for its code"
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pickupbox.cli.running import TenantOption, fail, not_empty, run
+from pickupbox.cli.running import OperatorOption, TenantOption, fail, not_empty, run
 from pickupbox.domain.errors import Refusal
 from pickupbox.usecases.core import Caller
 from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_in_emergency
@@ -13,7 +13,6 @@ from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_
 removal_app = typer.Typer(no_args_is_help=True, help="Take out what lies in a compartment that awaits removal.")
 
 ShipmentArgument = Annotated[str, typer.Argument(metavar="SHIPMENT", help="The shipment that holds the compartment.")]
-OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, help="Who does it, for the audit.")]
 
 
 def _refused(refusal: Refusal) -> typer.Exit:

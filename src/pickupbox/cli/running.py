@@ -29,6 +29,7 @@ def not_empty(name: str) -> str:
 
 
 Name = Annotated[str, typer.Argument(callback=not_empty, help="As people know it.")]
+OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, help="Who does it, for the audit.")]
 
 
 def fail(text: str) -> typer.Exit:

@@ -39,6 +39,33 @@ class BoxOverview:
     free: int
 
 
+@dataclass(frozen=True, slots=True)
+class Compartment:
+    """A compartment as an operator sees it. `is_open` is None if its door was never heard of."""
+
+    code: str
+    in_service: bool
+    withheld: bool
+    is_open: bool | None
+    shipment_id: str | None
+    stage: str | None
+
+
+async def list_compartments(connection: Connection, tenant: str, box_id: str) -> list[Compartment]:
+    rows = await connection.fetch(
+        """
+        SELECT c.code, c.in_service, coalesce(c.withheld_until > now(), false), d.is_open, s.id, s.stage
+        FROM compartments c
+        LEFT JOIN doors d ON d.box_id = c.box_id AND d.code = c.code
+        LEFT JOIN shipments s ON s.tenant_id = c.tenant_id AND s.id = c.shipment_id
+        WHERE c.tenant_id = $1 AND c.box_id = $2 ORDER BY c.position
+        """,
+        tenant,
+        box_id,
+    )
+    return [Compartment(*row.values()) for row in rows]
+
+
 async def list_active(connection: Connection, tenant: str) -> list[Box]:
     rows = await connection.fetch(
         "SELECT id, name, location_name, address FROM boxes WHERE tenant_id = $1 AND active ORDER BY name, id",

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from pickupbox.database.connection import Connection
 
-EXPIRY_SECONDS = 30
+EXPIRY_SECONDS = 30  # nobody stands before the door any more
+SIMULATION_SECONDS = 24 * 3600  # virtual doors follow when their box is back
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ async def insert(
     shipment_id: str,
     about: str | None,
     actor: str,
+    seconds: int = EXPIRY_SECONDS,
 ) -> Command:
     row = await connection.fetchrow(
         f"""
@@ -54,19 +56,11 @@ async def insert(
         shipment_id,
         about,
         actor,
-        EXPIRY_SECONDS,
+        seconds,
     )
     if row is None:
         raise RuntimeError("an inserted command came back without its row")
     return Command(*row.values())
-
-
-async def device_of(connection: Connection, tenant: str, box_id: str) -> str | None:
-    """The device that opens the box's doors; None if it has none that lives."""
-    device: str | None = await connection.fetchval(
-        "SELECT id FROM devices WHERE tenant_id = $1 AND box_id = $2 AND revoked_at IS NULL", tenant, box_id
-    )
-    return device
 
 
 async def find(connection: Connection, ids: Sequence[str]) -> dict[str, Command]:
@@ -74,27 +68,31 @@ async def find(connection: Connection, ids: Sequence[str]) -> dict[str, Command]
     return {row["id"]: Command(*row.values()) for row in rows}
 
 
-async def mark_sent(connection: Connection, ids: Sequence[str]) -> None:
+async def mark_sent(connection: Connection, ids: Sequence[str]) -> Sequence[None]:
     await connection.execute(
         "UPDATE door_commands SET sent_at = coalesce(sent_at, now()) WHERE id = ANY ($1::text[])", ids
     )
+    return [None] * len(ids)
 
 
 async def take_unsent(connection: Connection, older_than_seconds: float, limit: int) -> list[Command]:
-    """Commands whose sender died before it could send them, and that are still worth something. They count as sent."""
+    """Commands that wait for any gateway, the oldest first; from now on they count as sent.
+
+    One that follows from a PIN is sent by the gateway that judged it, unless that died.
+    """
     rows = await connection.fetch(
         f"""
         UPDATE door_commands SET sent_at = now() WHERE id IN (
             SELECT id FROM door_commands
             WHERE sent_at IS NULL AND expires_at > now()
-              AND created_at < now() - make_interval(secs => $1)
+              AND (about IS NULL OR created_at < now() - make_interval(secs => $1))
             ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
         ) RETURNING {_COLUMNS}
         """,
         older_than_seconds,
         limit,
     )
-    return [Command(*row.values()) for row in rows]
+    return sorted((Command(*row.values()) for row in rows), key=lambda command: command.created_at)
 
 
 async def give_back(connection: Connection, ids: Sequence[str]) -> None:

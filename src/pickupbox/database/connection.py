@@ -18,7 +18,7 @@ type Row = asyncpg.Record
 
 STATEMENT_SECONDS = 10.0
 ACQUIRE_SECONDS = 3.0
-CHANNEL = "pickupbox_events"
+CHANNEL = "pickupbox"
 
 # Statements are few and each is bounded by an index: one generic plan each, which must not fall back to
 # scanning a table that was still small when it was made, nor to reading an index from end to end.
@@ -123,7 +123,7 @@ class Database:
             yield connection
 
     def ring(self) -> None:
-        """After a commit that told events: wake those who deliver. They would find the work without it, but later."""
+        """After a commit: wake those who deliver to shops and boxes. They would find the work without it, but later."""
         self._bell.ring()
 
     async def _notify(self) -> None:

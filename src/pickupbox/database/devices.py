@@ -1,5 +1,6 @@
 """Devices, their one-time codes and their certificates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +20,15 @@ class Device:
     revoked_at: datetime | None
     last_seen_at: datetime | None
     software: str | None
+    presence: str
+
+
+# Online is who was heard within four heartbeats and of whom the broker did not say that it is gone. Silent is who was
+# not heard although the broker said nothing: its last word is lost when no gateway listens.
+_PRESENCE = """
+    CASE WHEN last_seen_at IS NULL THEN 'never' WHEN NOT online THEN 'offline'
+        WHEN last_seen_at < now() - interval '60 seconds' THEN 'silent' ELSE 'online' END
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +48,9 @@ class Renewable:
     at: datetime
 
 
-async def insert(
-    connection: Connection, tenant: str, device_id: str, box_id: str, code_hmac: bytes, hours: int
-) -> bool:
-    """A device that waits for its code, instead of one that was never seen; inside a transaction.
-
-    False if the tenant has no such box, or a device that was seen speaks for it.
-    """
-    unseen = await connection.fetch(
+async def lock_unseen(connection: Connection, tenant: str, box_id: str) -> list[str]:
+    """The box's device if it lives and was never seen; its row is locked."""
+    rows = await connection.fetch(
         """
         SELECT id FROM devices
         WHERE tenant_id = $1 AND box_id = $2 AND revoked_at IS NULL AND last_seen_at IS NULL FOR UPDATE
@@ -53,8 +58,13 @@ async def insert(
         tenant,
         box_id,
     )
-    for row in unseen:
-        await revoke(connection, tenant, row["id"])
+    return [row["id"] for row in rows]
+
+
+async def insert(
+    connection: Connection, tenant: str, device_id: str, box_id: str, code_hmac: bytes, hours: int
+) -> bool:
+    """A device that waits for its code; False if the tenant has no such box, or a device speaks for it."""
     try:
         async with connection.transaction():
             await connection.execute(
@@ -137,19 +147,30 @@ async def revoke(connection: Connection, tenant: str, device_id: str) -> bool:
     )
     if revoked:
         await connection.execute("UPDATE device_certificates SET revoked_at = now() WHERE device_id = $1", device_id)
+        await connection.execute(
+            "UPDATE journals SET superseded_at = now() WHERE device_id = $1 AND superseded_at IS NULL", device_id
+        )
     return revoked is not None
 
 
 async def list_devices(connection: Connection, tenant: str) -> list[Device]:
     """The tenant's devices, the newest first."""
     rows = await connection.fetch(
-        """
-        SELECT id, box_id, enrolled_at, certificate_until, revoked_at, last_seen_at, software FROM devices
+        f"""
+        SELECT id, box_id, enrolled_at, certificate_until, revoked_at, last_seen_at, software, {_PRESENCE} FROM devices
         WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1000
         """,
         tenant,
     )
     return [Device(*row.values()) for row in rows]
+
+
+async def count_by_presence(connection: Connection) -> dict[str, int]:
+    """How many devices that are not revoked are online, silent, offline, or were never heard."""
+    rows = await connection.fetch(
+        f"SELECT {_PRESENCE} AS presence, count(*) FROM devices WHERE revoked_at IS NULL GROUP BY 1"
+    )
+    return dict.fromkeys(("online", "silent", "offline", "never"), 0) | {row["presence"]: row["count"] for row in rows}
 
 
 async def list_revoked(connection: Connection) -> list[tuple[str, datetime]]:
@@ -161,3 +182,27 @@ async def list_revoked(connection: Connection) -> list[tuple[str, datetime]]:
         """
     )
     return [(row["serial"], row["revoked_at"]) for row in rows]
+
+
+async def box_of(connection: Connection, device_id: str) -> tuple[str, str] | None:
+    """Tenant and box of a device; None if it is not known or revoked."""
+    row = await connection.fetchrow(
+        "SELECT tenant_id, box_id FROM devices WHERE id = $1 AND revoked_at IS NULL", device_id
+    )
+    return (row["tenant_id"], row["box_id"]) if row else None
+
+
+async def device_of(connection: Connection, tenant: str, box_id: str) -> str | None:
+    """The device that opens the box's doors; None if it has none that lives."""
+    device: str | None = await connection.fetchval(
+        "SELECT id FROM devices WHERE tenant_id = $1 AND box_id = $2 AND revoked_at IS NULL", tenant, box_id
+    )
+    return device
+
+
+async def all_seen(connection: Connection, ids: Sequence[str], since: datetime) -> bool:
+    """Whether each of these devices was seen since then."""
+    seen: int = await connection.fetchval(
+        "SELECT count(*) FROM devices WHERE id = ANY ($1::text[]) AND last_seen_at >= $2", ids, since
+    )
+    return seen == len(ids)

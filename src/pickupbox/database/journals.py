@@ -15,7 +15,7 @@ class Progress:
     seq: int
 
 
-# LATERAL: each device by its key, also when the plan is made while there are few of them.
+# LATERAL … LIMIT 1: each row by its key, also when the plan is made while there are few of them.
 _DEVICE = """
     CROSS JOIN LATERAL (SELECT * FROM devices WHERE id = w.device_id AND revoked_at IS NULL LIMIT 1) AS d
 """
@@ -27,10 +27,20 @@ async def lock(connection: Connection, journals: Sequence[tuple[str, str]]) -> d
     devices, boots = [device for device, _ in ordered], [boot for _, boot in ordered]
     found = await _lock(connection, devices, boots)
     if len(found) < len(ordered):
+        # SKIP LOCKED: a journal that somebody is busy with goes on, whatever has begun beside it.
         await connection.execute(
             f"""
-            INSERT INTO journals (device_id, boot, seq) SELECT d.id, w.boot, 0
-            FROM unnest($1::text[], $2::text[]) AS w (device_id, boot) {_DEVICE} ON CONFLICT DO NOTHING
+            WITH begun AS (
+                INSERT INTO journals (device_id, boot, seq) SELECT d.id, w.boot, 0
+                FROM unnest($1::text[], $2::text[]) AS w (device_id, boot) {_DEVICE} ON CONFLICT DO NOTHING
+                RETURNING device_id, boot
+            ), before AS (
+                SELECT j.device_id, j.boot FROM begun b
+                JOIN journals j ON j.device_id = b.device_id AND j.boot <> b.boot AND j.superseded_at IS NULL
+                FOR NO KEY UPDATE OF j SKIP LOCKED
+            )
+            UPDATE journals j SET superseded_at = now() FROM before b
+            WHERE j.device_id = b.device_id AND j.boot = b.boot
             """,
             devices,
             boots,
@@ -40,12 +50,14 @@ async def lock(connection: Connection, journals: Sequence[tuple[str, str]]) -> d
 
 
 async def _lock(connection: Connection, devices: list[str], boots: list[str]) -> dict[tuple[str, str], Progress]:
+    """In the order in which they are given: two batches that meet must not wait for each other in a circle."""
     rows = await connection.fetch(
         f"""
-        SELECT j.device_id, j.boot, d.tenant_id, d.box_id, j.seq
+        SELECT w.device_id, w.boot, d.tenant_id, d.box_id, j.seq
         FROM unnest($1::text[], $2::text[]) AS w (device_id, boot) {_DEVICE}
-        JOIN journals j ON j.device_id = w.device_id AND j.boot = w.boot
-        ORDER BY j.device_id, j.boot FOR UPDATE OF j
+        CROSS JOIN LATERAL (
+            SELECT seq FROM journals WHERE device_id = w.device_id AND boot = w.boot LIMIT 1 FOR UPDATE
+        ) AS j
         """,
         devices,
         boots,
@@ -60,10 +72,27 @@ async def save(connection: Connection, taken: Sequence[tuple[str, str, int]]) ->
     """Device, journal and number of the last entry that this transaction has taken."""
     await connection.execute(
         """
-        UPDATE journals j SET seq = t.seq FROM unnest($1::text[], $2::text[], $3::bigint[]) AS t (device_id, boot, seq)
+        UPDATE journals j SET seq = t.seq, superseded_at = NULL
+        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS t (device_id, boot, seq)
         WHERE j.device_id = t.device_id AND j.boot = t.boot
         """,
         [device for device, _, _ in taken],
         [boot for _, boot, _ in taken],
         [seq for _, _, seq in taken],
     )
+
+
+async def forget(connection: Connection, days: int, limit: int) -> int:
+    """Forget journals that were superseded that many days ago; how many."""
+    rows = await connection.fetch(
+        """
+        DELETE FROM journals WHERE (device_id, boot) IN (
+            SELECT device_id, boot FROM journals
+            WHERE superseded_at < now() - make_interval(days => $1)
+            ORDER BY superseded_at LIMIT $2 FOR UPDATE SKIP LOCKED
+        ) RETURNING true
+        """,
+        days,
+        limit,
+    )
+    return len(rows)

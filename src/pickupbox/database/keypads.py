@@ -9,24 +9,25 @@ from pickupbox.domain.shipment import Shipment
 from pickupbox.domain.throttle import Keypad
 
 
-async def box_of(connection: Connection, device_id: str) -> tuple[str, str] | None:
-    """Tenant and box of a device; None if it is not known or revoked."""
-    row = await connection.fetchrow(
-        "SELECT tenant_id, box_id FROM devices WHERE id = $1 AND revoked_at IS NULL", device_id
-    )
-    return (row["tenant_id"], row["box_id"]) if row else None
-
-
 async def lock(connection: Connection, tenant: str, box_id: str) -> tuple[Keypad, datetime]:
     """The keypad, ours until the commit, and PostgreSQL's time: PINs of one box are judged one after the other."""
-    await connection.execute(
-        """
-        INSERT INTO keypads (tenant_id, box_id, day, day_failures, failures, closings)
-        VALUES ($1, $2, current_date, 0, 0, 0) ON CONFLICT DO NOTHING
-        """,
-        tenant,
-        box_id,
-    )
+    found = await _lock(connection, tenant, box_id)
+    if found is None:
+        await connection.execute(
+            """
+            INSERT INTO keypads (tenant_id, box_id, day, day_failures, failures, closings)
+            VALUES ($1, $2, current_date, 0, 0, 0) ON CONFLICT DO NOTHING
+            """,
+            tenant,
+            box_id,
+        )
+        found = await _lock(connection, tenant, box_id)
+    if found is None:
+        raise RuntimeError("a keypad that was just made is not there")
+    return found
+
+
+async def _lock(connection: Connection, tenant: str, box_id: str) -> tuple[Keypad, datetime] | None:
     row = await connection.fetchrow(
         """
         SELECT day, day_failures, failures, closings, closed_until, clock_timestamp() AS now FROM keypads
@@ -36,9 +37,9 @@ async def lock(connection: Connection, tenant: str, box_id: str) -> tuple[Keypad
         box_id,
     )
     if row is None:
-        raise RuntimeError("a keypad that was just made is not there")
-    values = list(row.values())
-    return Keypad(*values[:5]), values[5]
+        return None
+    *keypad, now = row.values()
+    return Keypad(*keypad), now
 
 
 async def save(connection: Connection, tenant: str, box_id: str, keypad: Keypad) -> None:

@@ -230,3 +230,23 @@ async def make_due(connection: Connection, tenant: str, endpoint_id: str, limit:
         limit,
     )
     return len(rows)
+
+
+async def drop(connection: Connection, days: int, limit: int) -> int:
+    """Drop lanes of endpoints that were removed, or disabled so many days ago; how many."""
+    rows = await connection.fetch(
+        """
+        DELETE FROM webhook_lanes WHERE (shipment_id, endpoint_id) IN (
+            SELECT l.shipment_id, l.endpoint_id FROM webhook_endpoints e
+            CROSS JOIN LATERAL (
+                SELECT shipment_id, endpoint_id FROM webhook_lanes
+                WHERE endpoint_id = e.id ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+            ) l
+            WHERE e.removed_at IS NOT NULL OR e.disabled_at < now() - make_interval(days => $1)
+            LIMIT $2
+        ) RETURNING true
+        """,
+        days,
+        limit,
+    )
+    return len(rows)

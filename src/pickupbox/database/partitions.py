@@ -21,6 +21,7 @@ PARTITIONED = (
     Partitioned("events", days=7, ahead=2),
     Partitioned("audit", days=28, ahead=2),
     Partitioned("webhook_attempts", days=1, ahead=14, keep=30),
+    Partitioned("set_aside", days=1, ahead=14, keep=30),
 )
 _EPOCH = date(2024, 1, 1)
 

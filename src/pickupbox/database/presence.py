@@ -1,6 +1,6 @@
-"""Which boxes live, as their heartbeats say, written in batches; and what they said that could not be taken."""
+"""Which boxes live, as their heartbeats and the broker say, written in batches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pickupbox.database.connection import Connection
@@ -10,16 +10,8 @@ from pickupbox.database.connection import Connection
 class Beat:
     device_id: str
     boot: str
+    last: int  # the last number that the box has written
     software: str
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A message that could not be taken; its payload holds no PIN."""
-
-    topic: str
-    payload: bytes
-    reason: str
 
 
 async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None]:
@@ -27,34 +19,39 @@ async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None
     rows = await connection.fetch(
         """
         WITH beat AS (
-            SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS b (device_id, boot, software, n)
+            SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
+            WITH ORDINALITY AS b (device_id, boot, last, software, n)
         ), live AS MATERIALIZED (
-            SELECT b.* FROM beat b
+            SELECT b.*, coalesce(j.seq, 0) AS seq FROM beat b
             CROSS JOIN LATERAL (SELECT FROM devices WHERE id = b.device_id AND revoked_at IS NULL LIMIT 1) AS d
+            LEFT JOIN LATERAL (
+                SELECT seq FROM journals WHERE device_id = b.device_id AND boot = b.boot LIMIT 1
+            ) AS j ON true
         ), seen AS (
-            UPDATE devices d SET last_seen_at = now(), software = left(l.software, 64) FROM live l
-            WHERE d.id = l.device_id
+            UPDATE devices d SET last_seen_at = now(), online = true, software = left(l.software, 64),
+                caught_up_at = CASE WHEN l.seq >= l.last THEN now() ELSE d.caught_up_at END
+            FROM live l WHERE d.id = l.device_id
         )
-        SELECT l.n, coalesce(j.seq, 0) AS seq FROM live l
-        LEFT JOIN journals j ON j.device_id = l.device_id AND j.boot = l.boot
+        SELECT n, seq FROM live
         """,
         [beat.device_id for beat in beats],
         [beat.boot for beat in beats],
+        [beat.last for beat in beats],
         [beat.software for beat in beats],
     )
     committed = {row["n"]: row["seq"] for row in rows}
     return [committed.get(n) for n in range(1, len(beats) + 1)]
 
 
-async def set_aside(connection: Connection, unread: Sequence[Unread]) -> None:
+async def note(connection: Connection, online: Mapping[str, bool]) -> None:
+    """What the broker said of devices: there or gone."""
     await connection.execute(
-        "INSERT INTO set_aside (topic, payload, reason) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])",
-        [_storable(one.topic, 200) for one in unread],
-        [one.payload for one in unread],
-        [_storable(one.reason, 500) for one in unread],
+        """
+        UPDATE devices d SET online = n.online
+        FROM unnest($1::text[], $2::boolean[]) AS n (device_id, online)
+        CROSS JOIN LATERAL (SELECT revoked_at, online FROM devices WHERE id = n.device_id LIMIT 1) AS before
+        WHERE d.id = n.device_id AND before.revoked_at IS NULL AND before.online <> n.online
+        """,
+        list(online),
+        list(online.values()),
     )
-
-
-def _storable(text: str, length: int) -> str:
-    """As much of a text as is kept, without what PostgreSQL cannot hold."""
-    return text[:length].replace("\0", "").encode(errors="replace").decode()

@@ -29,6 +29,9 @@ class Asked:
     pin_lookup_before: bytes | None  # the same PIN under the secret before, while a rotation is under way
 
 
+# Withheld: the box was out of reach when the shipment before ended, and may still open for its PIN.
+FREE = "shipment_id IS NULL AND in_service AND (withheld_until IS NULL OR withheld_until <= now())"
+
 # The k-th reservation of a box takes its k-th free compartment that nobody else is taking. What loses on a
 # unique index (order, PIN, compartment) is left out by ON CONFLICT and fails nobody else; only what was
 # inserted takes its compartment and tells its event. Inserting in one order keeps two batches that carry the
@@ -41,7 +44,7 @@ RESERVE = f"""
         JOIN boxes b ON b.tenant_id = w.tenant_id AND b.id = w.box_id AND b.active
         CROSS JOIN LATERAL (
             SELECT code, position FROM compartments
-            WHERE tenant_id = w.tenant_id AND box_id = w.box_id AND shipment_id IS NULL AND in_service
+            WHERE tenant_id = w.tenant_id AND box_id = w.box_id AND {FREE}
             ORDER BY position LIMIT w.wanted
             FOR NO KEY UPDATE SKIP LOCKED
         ) c
@@ -74,6 +77,10 @@ RESERVE = f"""
     ), taken AS (
         UPDATE compartments c SET shipment_id = s.id FROM made s
         WHERE c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
+    ), changed AS (
+        INSERT INTO roster_changes (tenant_id, box_id)
+        SELECT DISTINCT s.tenant_id, s.box_id
+        FROM made s CROSS JOIN LATERAL (SELECT FROM rosters WHERE box_id = s.box_id LIMIT 1) r
     ), told AS (
         INSERT INTO events (shipment_created_at, tenant_id, shipment_id, sequence, step, id, type, occurred_at, data,
             told_in, endpoints)
@@ -133,9 +140,8 @@ async def insert_many(connection: Connection, asked: Sequence[Asked]) -> Sequenc
 async def wait_for_free(connection: Connection, tenant: str, box_id: str) -> bool:
     """Wait until whoever is taking the box's last compartments is done; whether one is free then."""
     row = await connection.fetchrow(
-        """
-        SELECT code FROM compartments
-        WHERE tenant_id = $1 AND box_id = $2 AND shipment_id IS NULL AND in_service
+        f"""
+        SELECT code FROM compartments WHERE tenant_id = $1 AND box_id = $2 AND {FREE}
         ORDER BY position LIMIT 1 FOR NO KEY UPDATE
         """,
         tenant,

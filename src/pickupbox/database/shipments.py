@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pickupbox.database.connection import Connection, Row
 from pickupbox.database.events import DATA, SUBSCRIBED
 from pickupbox.domain.advance import Advance
+from pickupbox.domain.doors import GRANTS
 from pickupbox.domain.lifecycle import FACES, Stage
 from pickupbox.domain.shipment import BoxSettings, Shipment
 from pickupbox.vault import Sealed
@@ -88,9 +89,11 @@ async def find_order(connection: Connection, tenant: str, external_order_id: str
     return [shipment_of(row) for row in rows]
 
 
+# LATERAL … LIMIT 1: the box by its key, also when the plan is made while there are few of them.
 LOCKED = f"""
     SELECT {COLUMNS}, b.protection_seconds, b.cooldown_seconds, b.door_open_seconds, now() AS now
-    FROM shipments s JOIN boxes b ON b.tenant_id = s.tenant_id AND b.id = s.box_id
+    FROM shipments s
+    CROSS JOIN LATERAL (SELECT * FROM boxes WHERE tenant_id = s.tenant_id AND id = s.box_id LIMIT 1) AS b
 """
 
 
@@ -117,6 +120,19 @@ async def lock_due(connection: Connection, limit: int) -> list[Locked]:
     return [locked_of(row) for row in rows]
 
 
+async def postpone(connection: Connection, postponed: Sequence[Shipment], wait: timedelta) -> None:
+    """Ask again later whether these are due."""
+    await connection.execute(
+        """
+        UPDATE shipments s SET due_at = now() + $3 FROM unnest($1::text[], $2::text[]) AS p (tenant_id, id)
+        WHERE s.tenant_id = p.tenant_id AND s.id = p.id
+        """,
+        [shipment.tenant_id for shipment in postponed],
+        [shipment.id for shipment in postponed],
+        wait,
+    )
+
+
 async def next_due_in(connection: Connection) -> float | None:
     """Seconds until the next deadline, negative if it has passed; None if there is none."""
     seconds: float | None = await connection.fetchval(
@@ -128,9 +144,14 @@ async def next_due_in(connection: Connection) -> float | None:
     return seconds
 
 
-# One statement for all that a step changes: the shipment, its compartment if it is released, its events, and the lanes
-# of those who subscribed to them. A lane that is being told to its end right now is waited for. Lanes are always taken
-# in one order, so that two that need several never wait for each other in a circle.
+# The lease by which a box loads by itself, with room for a renewal that was under way while the PIN ended. Of a parcel
+# that was inside, a box without a clock may think that its customer can still come: there only its own word counts.
+WITHHELD = "interval '16 minutes'"
+
+# One statement for all that a step changes: the shipment, its compartment if it is released or its PIN has ended while
+# the box may still open for it, its events, and the lanes of those who subscribed to them. A lane that is being told to
+# its end right now is waited for. Lanes are always taken in one order, so that two that need several never wait for
+# each other in a circle.
 _RECORD = f"""
     WITH step AS (
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[],
@@ -146,9 +167,20 @@ _RECORD = f"""
             told_in = greatest(s.told_in, pg_current_xact_id())
         FROM step WHERE s.tenant_id = step.tenant_id AND s.id = step.id
         RETURNING s.*, step.tells, step.n
+    ), rostered AS (
+        SELECT s.tenant_id, s.id, s.box_id, s.n = ANY ($20::int[]) AS ended, s.loaded_at IS NULL AS empty
+        FROM saved s CROSS JOIN LATERAL (SELECT FROM rosters WHERE box_id = s.box_id LIMIT 1) r
+        WHERE s.n = ANY ($19::int[])
+    ), changed AS (
+        INSERT INTO roster_changes (tenant_id, box_id) SELECT DISTINCT tenant_id, box_id FROM rostered
     ), freed AS (
-        UPDATE compartments c SET shipment_id = NULL FROM saved s
-        WHERE s.released_at IS NOT NULL
+        UPDATE compartments c SET
+            shipment_id = CASE WHEN s.released_at IS NULL THEN c.shipment_id END,
+            withheld_until = CASE WHEN r.id IS NULL THEN c.withheld_until
+                WHEN r.empty THEN now() + {WITHHELD} ELSE 'infinity' END,
+            withheld_by = CASE WHEN r.id IS NULL THEN c.withheld_by END
+        FROM saved s LEFT JOIN rostered r ON r.id = s.id AND r.ended
+        WHERE (s.released_at IS NOT NULL OR r.id IS NOT NULL)
           AND c.tenant_id = s.tenant_id AND c.box_id = s.box_id AND c.code = s.compartment_code
           AND c.shipment_id = s.id
     ), told AS (
@@ -189,6 +221,10 @@ async def record(connection: Connection, recordings: Sequence[Recording]) -> Non
             zip(recording.event_ids, recording.advance.emits, strict=True), start=1
         )
     ]
+    granted = [
+        (n, GRANTS.get(recording.advance.before), GRANTS.get(recording.advance.shipment.stage))
+        for n, recording in enumerate(recordings, start=1)
+    ]
     await connection.execute(
         _RECORD,
         [s.tenant_id for s in shipments],
@@ -209,4 +245,6 @@ async def record(connection: Connection, recordings: Sequence[Recording]) -> Non
         [emission.event for _, _, _, emission in told],
         [FACES[emission.stage].status for _, _, _, emission in told],
         [FACES[emission.stage].compartment_state for _, _, _, emission in told],
+        [n for n, before, after in granted if before is not after],
+        [n for n, before, after in granted if before is not None and after is None],
     )

@@ -3,8 +3,8 @@
 import asyncio
 import re
 
-from pickupbox.database import presence
-from pickupbox.database.presence import Unread
+from pickupbox.database import aside
+from pickupbox.database.aside import Unread
 from pickupbox.devices.wire import MESSAGE_BYTES
 from pickupbox.telemetry import SET_ASIDE, log
 from pickupbox.usecases.core import Core
@@ -35,4 +35,4 @@ class Aside:
         unread, self.waiting = self.waiting, []
         if unread:
             async with self._core.db.connection() as connection:
-                await presence.set_aside(connection, unread)
+                await aside.insert(connection, unread)

@@ -5,17 +5,10 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
+from pickupbox.devices.messages import MESSAGES, Direction, Message
 from pickupbox.devices.values import FORMS, ITEMS, MOMENT, NUMBERS_END, TEXT_LENGTH
-from pickupbox.devices.wire import (
-    DEVICE_PATTERN,
-    MESSAGE_BYTES,
-    MESSAGES,
-    PREFIX,
-    VERSION,
-    Direction,
-    Message,
-    hints_of,
-)
+from pickupbox.devices.wire import MESSAGE_BYTES, PREFIX, VERSION, hints_of
+from pickupbox.domain.identifiers import DEVICE_PATTERN
 
 
 def document() -> dict[str, Any]:
@@ -25,7 +18,7 @@ def document() -> dict[str, Any]:
             "title": "Pickupbox wire",
             "version": f"{VERSION}.0.0",
             "description": (
-                "What a box and the service say to each other over MQTT 5, at least once (QoS 1). A message is one "
+                "What a box and the service say to each other over MQTT 5. A message is one "
                 f"JSON object of at most {MESSAGE_BYTES} bytes; unknown fields are tolerated, unknown kinds refused."
             ),
             "license": {"name": "Apache-2.0"},
@@ -54,7 +47,7 @@ def _operation(message: type[Message]) -> dict[str, Any]:
     return {
         "action": "receive" if message.direction is Direction.UP else "send",
         "channel": {"$ref": f"#/channels/{_name(message)}"},
-        "bindings": {"mqtt": {"qos": 1, "retain": message.kind == "presence", "bindingVersion": "0.2.0"}},
+        "bindings": {"mqtt": {"qos": message.qos, "retain": message.kind == "presence", "bindingVersion": "0.2.0"}},
     }
 
 

@@ -5,61 +5,48 @@ Any number run side by side: a shared subscription gives each message to one of 
 
 import asyncio
 import signal
-from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Any
 
-import aiomqtt
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
-
 from pickupbox.certificates import RequestRefusedError
-from pickupbox.database import commands, presence
-from pickupbox.database.commands import EXPIRY_SECONDS, Command
-from pickupbox.database.presence import Beat, Unread
+from pickupbox.database import commands, presence, rosters
+from pickupbox.database.aside import Unread
+from pickupbox.database.presence import Beat
 from pickupbox.devices.aside import Aside, unread_of
-from pickupbox.devices.broker import connect
-from pickupbox.devices.wire import (
+from pickupbox.devices.messages import (
     Ack,
     Certificate,
     Direction,
     Heartbeat,
     Journaled,
     Message,
-    Open,
     PinAnswer,
     PinEntered,
-    Purpose,
+    Presence,
     RefusedByService,
     RenewalAsked,
     Resend,
-    UnknownKindError,
-    WireError,
-    decode,
-    encode,
-    id_of,
-    place_of,
-    read_topic,
-    topic,
-    topics_of,
+    RosterTaken,
 )
+from pickupbox.devices.outbox import Outbox
+from pickupbox.devices.session import BrokerError, Session, connect
+from pickupbox.devices.values import WireError
+from pickupbox.devices.waiting import Waiting
+from pickupbox.devices.wire import UnknownKindError, decode, encode, id_of, place_of, read_topic, topic, topics_of
 from pickupbox.domain.doors import Happening
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings
 from pickupbox.telemetry import DEVICE_MESSAGES, SET_ASIDE, log
 from pickupbox.usecases.core import Core, open_core
 from pickupbox.usecases.devices import AuthorityMissingError, renew
-from pickupbox.usecases.doors import Entry, take_entries, take_past
-from pickupbox.usecases.keypad import enter_pin
+from pickupbox.usecases.doors import Entry, Taken, take_entries, take_past
+from pickupbox.usecases.keypad import UnknownDeviceError, enter_pin
 
-BATCH = 100
+TAKERS = 2  # so that PostgreSQL has work while we are busy with the other batch
 FOLD_SECONDS = 1.0
-OUTBOX_SECONDS = 2.0
 PINS_AT_ONCE = 50
-WAITING_ENTRIES = 20_000
 WAITING_TASKS = 10_000
 AWAY_SECONDS = 1.0
 STOP_SECONDS = 2.0
@@ -68,17 +55,24 @@ STOP_SECONDS = 2.0
 class Gateway:
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._mqtt: aiomqtt.Client | None = None
-        self._entries: dict[str, deque[Journaled]] = {}
-        self._waiting = 0
-        self._arrived = asyncio.Event()
+        self._mqtt: Session | None = None
+        self._waiting = Waiting()
         self._beats: dict[str, Heartbeat] = {}
+        self._presences: dict[str, bool] = {}
         self._aside = Aside(core)
         self._pins = asyncio.Semaphore(PINS_AT_ONCE)
+        self._outbox = Outbox(core, self._publish)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, settings: Settings, stop: asyncio.Event) -> None:
-        jobs = (partial(self._listen, settings), self._take_waiting, self._fold, self._send_left, self._aside.keep)
+        jobs: list[Callable[[], Awaitable[None]]] = [
+            partial(self._listen, settings),
+            *[self._take_waiting] * TAKERS,
+            self._fold,
+            self._outbox.hear_bell,
+            self._send_out,
+            self._aside.keep,
+        ]
         loops = [asyncio.create_task(self._forever(job)) for job in jobs]
         try:
             await stop.wait()
@@ -99,25 +93,24 @@ class Gateway:
             try:
                 await job()
                 continue
-            except (TemporarilyUnavailable, aiomqtt.MqttError) as error:
+            except (TemporarilyUnavailable, BrokerError) as error:
                 log.warning("gateway_waits", cause=repr(error.__cause__ or error))
             except Exception as error:  # noqa: BLE001 - one bad run must not end the gateway; it is logged
                 log.error("gateway_loop_failed", exc_info=error)
             await asyncio.sleep(AWAY_SECONDS)
 
     async def _listen(self, settings: Settings) -> None:
-        async with connect(settings, "gateway") as mqtt:
+        async with connect(settings, "gateway", lambda *said: self.take(*said)) as mqtt:
             self._mqtt = mqtt
             try:
                 group = self._core.vault.gateway_group()
-                await mqtt.subscribe(f"$share/{group}/{topics_of('+', Direction.UP)}", qos=1)
+                await mqtt.subscribe(f"$share/{group}/{topics_of('+', Direction.UP)}")
                 log.info("gateway_connected")
-                async for message in mqtt.messages:
-                    await self.take(str(message.topic), bytes(message.payload or b""))
+                await mqtt.ended()
             finally:
                 self._mqtt = None
 
-    async def take(self, topic_text: str, payload: bytes) -> None:
+    def take(self, topic_text: str, payload: bytes) -> None:
         """Take one message. Whatever is wrong with it, the next one is taken."""
         device = kind = None
         try:
@@ -136,33 +129,23 @@ class Gateway:
         DEVICE_MESSAGES.labels(message.kind).inc()
         match message:
             case Journaled():
-                self._gather(device, message)
+                self._waiting.put(device, message)
             case PinEntered():
                 self._later(self._judge(device, message))
             case Heartbeat():
                 self._beats[device] = message
+                self._presences.pop(device, None)  # who speaks is there, whatever the broker said before
+            case Presence():
+                self._presences[device] = message.online
+            case RosterTaken():
+                self._later(self._confirm(device, message.version))
             case RenewalAsked():
                 self._later(self._renew(device, message))
 
-    def _gather(self, device: str, entry: Journaled) -> None:
-        if self._waiting >= WAITING_ENTRIES:
-            return  # it is not acknowledged, so the box sends it again
-        self._entries.setdefault(device, deque()).append(entry)
-        self._waiting += 1
-        self._arrived.set()
-
     async def _take_waiting(self) -> None:
         """One entry of each box that has some, in one commit. What fails is not acknowledged: it comes again."""
-        await self._arrived.wait()
-        batch = [(device, waiting.popleft()) for device, waiting in islice(self._entries.items(), BATCH)]
-        for device, _ in batch:
-            # To the end of the round, so that a box with many does not hold up the others.
-            if rest := self._entries.pop(device):
-                self._entries[device] = rest
-        self._waiting -= len(batch)
-        if not self._entries:
-            self._arrived.clear()
-        await self._take_batch(batch)
+        async with self._waiting.batch() as batch:
+            await self._take_batch(batch)
 
     async def _take_batch(self, batch: list[tuple[str, Journaled]]) -> None:
         try:
@@ -179,13 +162,16 @@ class Gateway:
             SET_ASIDE.inc()
             unread = Unread(topic(device, Journaled), encode(message), repr(error))
             answers = [await take_past(self._core, _entry(device, message), unread)]
+        self._later(self._acknowledge(batch, answers))
+
+    async def _acknowledge(self, batch: list[tuple[str, Journaled]], answers: Sequence[Taken | None]) -> None:
         for (device, message), taken in zip(batch, answers, strict=True):
             if taken is None:
                 continue
-            answer: Message = self._new(Ack, boot=message.boot, seq=taken.seq, about=message.id)
             if taken.gap:
-                answer = self._new(Resend, boot=message.boot, seq=taken.seq)
-            self._later(self._publish(device, answer))
+                await self._publish(device, self._new(Resend, boot=message.boot, seq=taken.seq))
+            else:
+                await self._publish(device, self._new(Ack, boot=message.boot, seq=taken.seq, about=message.id))
 
     async def _pass_over(self, device: str, place: tuple[str, int], about: str | None, unread: Unread) -> None:
         """A journal must not stop for ever at an entry that cannot be read: the next one has its turn."""
@@ -206,11 +192,12 @@ class Gateway:
             await self._publish(device, self._new(Certificate, about=message.id, chain=chain))
 
     async def _judge(self, device: str, message: PinEntered) -> None:
-        async with self._pins:
-            judged = await enter_pin(self._core, device, message.pin, message.compartment, message.id)
-        if judged.command is not None and await self._send(judged.command):
-            async with self._core.db.connection() as connection:
-                await commands.mark_sent(connection, [judged.command.id])
+        try:
+            async with self._pins:
+                judged = await enter_pin(self._core, device, message.pin, message.compartment, message.id)
+        except UnknownDeviceError:
+            return
+        sent = judged.command is not None and await self._outbox.send(judged.command)
         answer = self._new(
             PinAnswer,
             about=message.id,
@@ -219,62 +206,59 @@ class Gateway:
             closed_seconds=judged.closed_seconds,
         )
         await self._publish(device, answer)
+        if judged.command is not None and sent:
+            await self._core.db.together(commands.mark_sent, judged.command.id)
 
-    async def _send(self, command: Command) -> bool:
-        opening = Open(
-            id=command.id,
-            at=datetime.now(UTC),
-            compartment=command.compartment_code,
-            purpose=Purpose(command.purpose),
-            expires_at=command.expires_at,
-            about=command.about,
-        )
-        return await self._publish(command.device_id, opening, expiry=EXPIRY_SECONDS)
-
-    async def _send_left(self) -> None:
-        """Commands whose sender died between its commit and the broker, or did not reach it."""
-        await asyncio.sleep(OUTBOX_SECONDS)
+    async def _send_out(self) -> None:
         if self._mqtt is None:
-            return
+            await asyncio.sleep(AWAY_SECONDS)
+        else:
+            await self._outbox.look()
+
+    async def _confirm(self, device: str, version: int) -> None:
         async with self._core.db.connection() as connection:
-            left = await commands.take_unsent(connection, OUTBOX_SECONDS, BATCH)
-        sent = await asyncio.gather(*(self._send(command) for command in left))
-        if not all(sent):
-            failed = [command.id for command, was_sent in zip(left, sent, strict=True) if not was_sent]
-            async with self._core.db.connection() as connection:
-                await commands.give_back(connection, failed)
+            await rosters.confirm(connection, device, version)
 
     async def _fold(self) -> None:
         """Heartbeats of many boxes in one statement, and the service's clock back to each."""
         await asyncio.sleep(FOLD_SECONDS)
         # In one order, so that two gateways that heard the same boxes never wait for each other in a circle.
         beats, self._beats = dict(sorted(self._beats.items())), {}
-        if not beats:
+        presences, self._presences = dict(sorted(self._presences.items())), {}
+        if not beats and not presences:
             return
         async with self._core.db.connection() as connection:
             committed = await presence.save(
-                connection, [Beat(device, beat.boot, beat.software) for device, beat in beats.items()]
+                connection, [Beat(device, beat.boot, beat.seq, beat.software) for device, beat in beats.items()]
             )
-        for (device, beat), seq in zip(beats.items(), committed, strict=True):
-            if seq is not None:
-                self._later(self._answer_beat(device, beat, seq))
+            if presences:
+                await presence.note(connection, presences)
+            held = [(device, beat.roster) for device, beat in beats.items() if beat.roster is not None]
+            leased = await rosters.compare(connection, held) if held else {}
+        if not all(leased.values()):
+            self._core.db.ring()  # a roster is to be made, by whichever gateway hears it first
+        self._later(self._answer_beats(beats, committed, leased))
 
-    async def _answer_beat(self, device: str, beat: Heartbeat, seq: int) -> None:
-        await self._publish(device, self._new(Ack, boot=beat.boot, seq=seq, about=beat.id))
-        if beat.seq > seq:
-            await self._publish(device, self._new(Resend, boot=beat.boot, seq=seq))
+    async def _answer_beats(
+        self, beats: dict[str, Heartbeat], committed: list[int | None], leased: dict[str, bool]
+    ) -> None:
+        environment = self._core.environment
+        for (device, beat), seq in zip(beats.items(), committed, strict=True):
+            if seq is None:
+                continue
+            roster = beat.roster if leased.get(device) else None
+            ack = self._new(Ack, boot=beat.boot, seq=seq, about=beat.id, environment=environment, roster=roster)
+            await self._publish(device, ack)
+            if beat.seq > seq:
+                await self._publish(device, self._new(Resend, boot=beat.boot, seq=seq))
 
     async def _publish(self, device: str, message: Message, expiry: int | None = None) -> bool:
         """Whether the broker has it."""
         if self._mqtt is None:
             return False
-        properties = None
-        if expiry is not None:
-            properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call] # paho has no types
-            properties.MessageExpiryInterval = expiry
         try:
-            await self._mqtt.publish(topic(device, type(message)), encode(message), qos=1, properties=properties)
-        except aiomqtt.MqttError as error:
+            await self._mqtt.publish(topic(device, type(message)), encode(message), qos=message.qos, expiry=expiry)
+        except BrokerError as error:
             log.warning("message_not_sent", device=device, kind=message.kind, cause=repr(error))
             return False
         return True

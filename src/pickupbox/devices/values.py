@@ -7,8 +7,10 @@ import json
 import re
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, get_args
+
+from pickupbox.domain import grants
 
 TEXT_LENGTH = 4096
 ITEMS = 500
@@ -26,6 +28,8 @@ FORMS = {
     "command": re.compile(r"[!-~]{1,64}"),
     "compartment": re.compile(r"[!-~]{1,16}"),
     "open_doors": re.compile(r"[!-~]{1,16}"),
+    "key": re.compile(r"[0-9a-f]{64}"),
+    "grants": grants.FORM,
 }
 _OTHER_TEXT = re.compile(r"[^\x00\ud800-\udfff]*")  # what PostgreSQL and UTF-8 can hold
 
@@ -59,11 +63,15 @@ def _no_number(word: str) -> None:
 _JSON = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
 
 
-def read(name: str, kind: Any, value: Any, least: int) -> Any:
-    """The value of a field, by the field's type and name; `least` is the lowest number."""
+def without_none(kind: Any) -> Any:
     if isinstance(kind, UnionType):
         (kind,) = (one for one in get_args(kind) if one is not NoneType)
-    if get_origin(kind) is list:
+    return kind
+
+
+def read(name: str, kind: Any, value: Any, least: int) -> Any:
+    """The value of a field, by the field's type (without None) and name; `least` is the lowest number."""
+    if isinstance(kind, GenericAlias):
         if not isinstance(value, list) or len(value) > ITEMS:
             raise WireError(f"{name} is not a list of at most {ITEMS}")
         return [read(name, get_args(kind)[0], one, least) for one in value]

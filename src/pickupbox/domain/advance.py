@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pickupbox.domain.deadlines import due_at
-from pickupbox.domain.lifecycle import Emission, Status, Trigger, is_released, step
+from pickupbox.domain.lifecycle import Emission, Stage, Status, Trigger, is_released, step
 from pickupbox.domain.shipment import BoxSettings, Shipment
 
 
@@ -13,6 +13,7 @@ class Advance:
     """A step that was taken: the shipment after it, and what it tells."""
 
     trigger: Trigger
+    before: Stage
     shipment: Shipment
     emits: tuple[Emission, ...]
 
@@ -36,4 +37,4 @@ def advance(
         after = replace(after, picked_up_at=now)
     if after.released_at is None and is_released(after.stage):
         after = replace(after, released_at=now)
-    return Advance(trigger, replace(after, due_at=due_at(after, box, simulated=simulated)), taken.emits)
+    return Advance(trigger, shipment.stage, replace(after, due_at=due_at(after, box, simulated=simulated)), taken.emits)

@@ -25,6 +25,13 @@ class Purpose(StrEnum):
     REMOVE = "remove"
 
 
+class Simulation(StrEnum):
+    """What a simulated event of the sandbox does to a virtual compartment."""
+
+    FILL = "fill"
+    EMPTY = "empty"
+
+
 class Verdict(StrEnum):
     """What a keypad shows after a PIN. Wrong, expired and foreign PINs look the same."""
 
@@ -43,6 +50,13 @@ PURPOSES = {
     Stage.READY: Purpose.PICK_UP,
     Stage.COLLECTING: Purpose.PICK_UP,
 }
+# What a box may be granted to do by itself for a shipment, while the service is out of reach.
+GRANTS = {stage: Purpose.LOAD if purpose is Purpose.LOAD else Purpose.PICK_UP for stage, purpose in PURPOSES.items()}
+SIMULATIONS = {
+    Trigger.LOAD: Simulation.FILL,
+    Trigger.PICK_UP: Simulation.EMPTY,
+    Trigger.REMOVE: Simulation.EMPTY,
+}
 _TRIGGERS = {
     Happening.DOOR_OPENED: Trigger.DOOR_OPENED,
     Happening.DOOR_CLOSED: Trigger.DOOR_CLOSED,
@@ -50,24 +64,33 @@ _TRIGGERS = {
 }
 
 
-def trigger_of(happening: Happening, stage: Stage, *, commanded: bool) -> Trigger | None:
-    """What a report means for the shipment that holds the compartment; None: nothing.
+def triggers_of(happening: Happening, stage: Stage, purpose: Purpose | None) -> tuple[Trigger, ...]:
+    """What a report means for the shipment that holds the compartment, step after step; mostly one, or none.
 
-    A door that opened and that nobody commanded for this shipment is a fault: what lies behind it is not known.
+    `purpose` is for what the door was opened for this very shipment; None: nobody did. A door that opened and that
+    nobody commanded for this shipment is a fault: what lies behind it is not known. Reports may come late, so what the
+    door was opened for counts, not only when: who loaded or corrected has not collected, though the shipment is ready
+    by now; and who collected did so after the protection, though nobody has taken that step yet.
     """
-    trigger = _TRIGGERS.get(happening)
-    if happening is Happening.DOOR_OPENED and not commanded:
-        trigger = Trigger.FAULT
-    return trigger if trigger is not None and (stage, trigger) in TRANSITIONS else None
+    opened = happening is Happening.DOOR_OPENED
+    if opened and stage is Stage.READY and purpose in (Purpose.LOAD, Purpose.CORRECT):
+        return ()
+    if opened and stage is Stage.PROTECTED and purpose is Purpose.PICK_UP:
+        return Trigger.PROTECTION_ENDED, Trigger.DOOR_OPENED
+    trigger = Trigger.FAULT if opened and purpose is None else _TRIGGERS.get(happening)
+    return (trigger,) if trigger is not None and (stage, trigger) in TRANSITIONS else ()
 
 
 def leaves_doubt(happening: Happening, stage: Stage | None, *, commanded: bool) -> bool:
     """Whether the compartment must not be offered again before a person has looked.
 
-    So it is when a door opened that nobody commanded, and no shipment holds the compartment that could be faulted. One
-    that awaits removal is looked into anyway.
+    So it is when a door opened that nobody commanded, or once more after the pickup, or a lock failed (after a power
+    cut nobody knows whether it had opened), and no shipment holds the compartment that could be faulted. One that
+    awaits removal is looked into anyway.
     """
-    if happening is not Happening.DOOR_OPENED or commanded:
+    expected = commanded and (stage, Trigger.DOOR_OPENED) in TRANSITIONS
+    opened = happening is Happening.DOOR_OPENED and not expected
+    if not opened and happening is not Happening.LOCK_FAILED:
         return False
     if stage is None:
         return True

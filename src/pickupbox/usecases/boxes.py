@@ -1,8 +1,8 @@
 """Set up boxes."""
 
-from pickupbox.database import boxes
+from pickupbox.database import audit, boxes
 from pickupbox.database.boxes import BoxSetup
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Caller, Core
 
 
 def default_setup(core: Core, name: str, location_name: str | None = None, address: str | None = None) -> BoxSetup:
@@ -32,3 +32,21 @@ async def add_box(core: Core, tenant: str, setup: BoxSetup, compartments: int) -
     async with core.db.transaction() as tx:
         made = await boxes.insert(tx, tenant, box_id, setup, codes(compartments))
     return box_id if made else None
+
+
+async def put_in_service(core: Core, operator: Caller, box_id: str, code: str, *, in_service: bool) -> bool:
+    """Offer a compartment again after a person has looked into it, or no longer; False if there is no such one."""
+    async with core.db.transaction() as tx:
+        changed = await boxes.set_in_service(tx, operator.tenant, box_id, code, in_service=in_service)
+        if changed:
+            await audit.append(
+                tx,
+                operator.tenant,
+                core.new_id("aud"),
+                actor=operator.actor,
+                action=f"compartment.{'in' if in_service else 'out_of'}_service: {code}",
+                obj=box_id,
+                request_id=operator.request_id,
+                address=operator.address,
+            )
+    return changed

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pickupbox.certificates import Authority, is_due, public_key_of, revocation_list, sign
-from pickupbox.database import devices
-from pickupbox.usecases.core import Core
+from pickupbox.database import audit, devices
+from pickupbox.database.connection import Connection
+from pickupbox.telemetry import DEVICES
+from pickupbox.usecases.core import Caller, Core
 
 CODE_HOURS = 24
 CODE_FAILURES = 10
@@ -32,7 +34,7 @@ class Enrollment:
     code: str
 
 
-async def enroll(core: Core, tenant: str, box_id: str) -> Enrollment | None:
+async def enroll(core: Core, operator: Caller, box_id: str) -> Enrollment | None:
     """A device for the box, and the code by which it gets its certificate, once and within 24 hours.
 
     It takes the place of one that was never seen. None if there is no such box, or a device speaks for it already.
@@ -41,8 +43,12 @@ async def enroll(core: Core, tenant: str, box_id: str) -> Enrollment | None:
     enrollment = Enrollment(core.new_id("dev"), _new_code())
     kept = core.vault.device_code_hmac(enrollment.device, enrollment.code)
     async with core.db.transaction() as tx:
-        made = await devices.insert(tx, tenant, enrollment.device, box_id, kept, CODE_HOURS)
-    return enrollment if made else None
+        for unseen in await devices.lock_unseen(tx, operator.tenant, box_id):
+            await _revoke(core, tx, operator, unseen)
+        if not await devices.insert(tx, operator.tenant, enrollment.device, box_id, kept, CODE_HOURS):
+            return None
+        await _audit(core, tx, operator, "device.enroll", enrollment.device)
+    return enrollment
 
 
 async def exchange(core: Core, device_id: str, code: str, request_pem: str) -> str | None:
@@ -75,10 +81,38 @@ async def renew(core: Core, device_id: str, request_pem: str) -> str | None:
     return signed.chain
 
 
-async def revoke(core: Core, tenant: str, device_id: str) -> bool:
+async def revoke(core: Core, operator: Caller, device_id: str) -> bool:
     """Take a device's identity back; False if the tenant has no such live one."""
     async with core.db.transaction() as tx:
-        return await devices.revoke(tx, tenant, device_id)
+        return await _revoke(core, tx, operator, device_id)
+
+
+async def _revoke(core: Core, tx: Connection, operator: Caller, device_id: str) -> bool:
+    revoked = await devices.revoke(tx, operator.tenant, device_id)
+    if revoked:
+        await _audit(core, tx, operator, "device.revoke", device_id)
+    return revoked
+
+
+async def _audit(core: Core, tx: Connection, operator: Caller, action: str, device_id: str) -> None:
+    await audit.append(
+        tx,
+        operator.tenant,
+        core.new_id("aud"),
+        actor=operator.actor,
+        action=action,
+        obj=device_id,
+        request_id=operator.request_id,
+        address=operator.address,
+    )
+
+
+async def count_devices(core: Core) -> None:
+    """Tell the metrics how many devices are there, and how many are not."""
+    async with core.db.connection() as connection:
+        counted = await devices.count_by_presence(connection)
+    for presence, number in counted.items():
+        DEVICES.labels(presence).set(number)
 
 
 async def revocations(core: Core) -> str:

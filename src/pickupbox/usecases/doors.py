@@ -1,14 +1,17 @@
 """What boxes report about their doors, taken in order, each exactly once, many boxes in one commit."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 
-from pickupbox.database import commands, doors, journals, presence, removals, shipments
+from pickupbox.database import aside, commands, doors, journals, removals, shipments
+from pickupbox.database.aside import Unread
 from pickupbox.database.commands import Command
 from pickupbox.database.connection import Connection
-from pickupbox.database.presence import Unread
 from pickupbox.database.shipments import Locked, Recording
-from pickupbox.domain.doors import Happening, leaves_doubt, trigger_of
+from pickupbox.domain.doors import Happening, Purpose, leaves_doubt, triggers_of
+from pickupbox.domain.grants import mark_of, read_offline_command
+from pickupbox.domain.lifecycle import Trigger
 from pickupbox.telemetry import HAPPENINGS, STEPS, log
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.steps import moving, prepare
@@ -78,7 +81,7 @@ async def take_past(core: Core, entry: Entry, unread: Unread) -> Taken | None:
             return None
         if entry.seq != progress.seq + 1:
             return Taken(progress.seq, gap=entry.seq > progress.seq)
-        await presence.set_aside(tx, [unread])
+        await aside.insert(tx, [unread])
         await journals.save(tx, [(entry.device_id, entry.boot, entry.seq)])
         return Taken(entry.seq)
 
@@ -87,15 +90,15 @@ async def _apply(core: Core, tx: Connection, due: Sequence[tuple[Entry, journals
     named = [(entry, p.tenant_id, p.box_id, entry.compartment) for entry, p in due if entry.compartment is not None]
     given = await commands.find(tx, [entry.command_id for entry, _ in due if entry.command_id is not None])
     behind = await doors.lock_behind(tx, [(tenant, box, code) for _, tenant, box, code in named])
-    recordings: list[Recording] = []
+    steps: list[list[Recording]] = []
     doubtful: list[tuple[str, str, str]] = []
     for entry, tenant, box_id, code in named:
         locked = behind.get((box_id, code))
-        commanded = _is_meant(given.get(entry.command_id or ""), box_id, code, locked)
-        trigger = trigger_of(entry.happening, locked.shipment.stage, commanded=commanded) if locked else None
-        if locked is not None and trigger is not None:
-            recordings.append(prepare(core, locked, trigger))
-        if leaves_doubt(entry.happening, locked.shipment.stage if locked else None, commanded=commanded):
+        purpose = _purpose(entry, given, box_id, code, locked)
+        if locked is not None:
+            steps.append(_steps(core, locked, triggers_of(entry.happening, locked.shipment.stage, purpose)))
+        stage = locked.shipment.stage if locked else None
+        if leaves_doubt(entry.happening, stage, commanded=purpose is not None):
             doubtful.append((tenant, box_id, code))
     moved = {
         (tenant, box_id, code): entry.happening is Happening.DOOR_OPENED
@@ -104,8 +107,8 @@ async def _apply(core: Core, tx: Connection, due: Sequence[tuple[Entry, journals
     }
     if moved:
         await doors.save(tx, [(*place, is_open) for place, is_open in moved.items()])
-    if recordings:
-        await shipments.record(tx, recordings)
+    for recordings in zip_longest(*steps):
+        await shipments.record(tx, [recording for recording in recordings if recording is not None])
     shipments_behind = [
         (behind[box_id, code].shipment.id, entry.command_id, entry.happening is Happening.DOOR_OPENED)
         for entry, _, box_id, code in named
@@ -126,12 +129,31 @@ async def _apply(core: Core, tx: Connection, due: Sequence[tuple[Entry, journals
     ]
     if outcomes:
         await commands.note(tx, outcomes)
-    for recording in recordings:
+    for recording in chain.from_iterable(steps):
         STEPS.labels(recording.advance.trigger).inc()
 
 
-def _is_meant(command: Command | None, box_id: str, code: str, locked: Locked | None) -> bool:
-    """Whether the command was for this very door, and for the shipment that is behind it now."""
-    if command is None or (command.box_id, command.compartment_code) != (box_id, code):
-        return False
-    return locked is not None and command.shipment_id == locked.shipment.id
+def _steps(core: Core, locked: Locked, triggers: Sequence[Trigger]) -> list[Recording]:
+    """One after the other; all but a few reports have one."""
+    recordings: list[Recording] = []
+    for trigger in triggers:
+        recordings.append(prepare(core, locked, trigger))
+        locked = replace(locked, shipment=recordings[-1].advance.shipment)
+    return recordings
+
+
+def _purpose(
+    entry: Entry, given: Mapping[str, Command], box_id: str, code: str, locked: Locked | None
+) -> Purpose | None:
+    """For what the door was opened for the shipment that is behind it now: by a command, or by the box itself.
+
+    None: nobody opened it for that shipment.
+    """
+    if locked is None or entry.command_id is None:
+        return None
+    command = given.get(entry.command_id)
+    if command is not None:
+        meant = (command.box_id, command.compartment_code, command.shipment_id)
+        return Purpose(command.purpose) if meant == (box_id, code, locked.shipment.id) else None
+    own = read_offline_command(entry.command_id)
+    return own[0] if own is not None and own[1] == mark_of(locked.shipment.id) else None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pickupbox.database import attempts, endpoints, failures, lanes
+from pickupbox.database import endpoints, failures, lanes
 from pickupbox.domain.lifecycle import Event
 from pickupbox.telemetry import DISABLED, log
 from pickupbox.usecases.core import Core
@@ -109,4 +109,4 @@ async def tend_endpoints(core: Core) -> int:
             if await endpoints.disable(connection, tenant, endpoint_id, because):
                 DISABLED.labels("failing").inc()
                 log.warning("webhook_endpoint_disabled", tenant=tenant, endpoint=endpoint_id, cause=because)
-        return await attempts.drop_lanes(connection, WAITING_DAYS, BATCH)
+        return await lanes.drop(connection, WAITING_DAYS, BATCH)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pickupbox.database import audit, commands, keypads
+from pickupbox.database import audit, commands, devices, keypads
 from pickupbox.database.commands import Command
 from pickupbox.domain.deadlines import WHEN_DUE
 from pickupbox.domain.doors import PURPOSES, Verdict
@@ -11,6 +11,10 @@ from pickupbox.domain.lifecycle import Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.telemetry import PINS
 from pickupbox.usecases.core import Core
+
+
+class UnknownDeviceError(Exception):
+    """No box of this service, or no longer: it may be another service's on the same broker, so nobody answers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,9 @@ async def enter_pin(core: Core, device_id: str, pin: str, compartment: str | Non
     Wrong, expired and foreign PINs are refused alike, and count alike.
     """
     async with core.db.transaction() as tx:
-        place = await keypads.box_of(tx, device_id)
+        place = await devices.box_of(tx, device_id)
         if place is None:
-            return Judged(Verdict.REFUSED)
+            raise UnknownDeviceError
         tenant, box_id = place
         keypad, now = await keypads.lock(tx, tenant, box_id)
         if seconds := keypad.seconds_closed(now):
@@ -41,7 +45,8 @@ async def enter_pin(core: Core, device_id: str, pin: str, compartment: str | Non
             failed = keypad.after_failure(now)
             await keypads.save(tx, tenant, box_id, failed)
             return _judged(Verdict.REFUSED, closed_seconds=failed.seconds_closed(now) or None)
-        await keypads.save(tx, tenant, box_id, keypad.after_success())
+        if (succeeded := keypad.after_success()) != keypad:
+            await keypads.save(tx, tenant, box_id, succeeded)
         command = await commands.insert(
             tx,
             tenant,
@@ -71,8 +76,9 @@ def _opens(shipment: Shipment, now: datetime) -> bool:
     """Whether the shipment's PIN opens now. One that has expired and was not swept yet opens no more."""
     if shipment.stage not in PURPOSES:
         return False
-    expires = WHEN_DUE.get(shipment.stage) is Trigger.EXPIRE
-    return not (expires and shipment.due_at is not None and shipment.due_at <= now)
+    if WHEN_DUE.get(shipment.stage) is not Trigger.EXPIRE:
+        return True
+    return now < (shipment.pickup_expires_at or shipment.reservation_expires_at)
 
 
 def _judged(verdict: Verdict, command: Command | None = None, closed_seconds: int | None = None) -> Judged:

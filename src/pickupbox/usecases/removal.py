@@ -1,6 +1,6 @@
 """Removal: free a compartment that awaits it, by what its door has shown and a person has seen."""
 
-from pickupbox.database import audit, commands, removals
+from pickupbox.database import audit, commands, devices, removals
 from pickupbox.database.commands import Command
 from pickupbox.database.connection import Connection
 from pickupbox.database.shipments import Locked
@@ -22,7 +22,7 @@ async def open_for_removal(core: Core, operator: Caller, shipment_id: str) -> Co
     async with core.db.transaction() as tx:
         locked = await _held(tx, operator.tenant, shipment_id)
         shipment = locked.shipment
-        device_id = await commands.device_of(tx, operator.tenant, shipment.box_id)
+        device_id = await devices.device_of(tx, operator.tenant, shipment.box_id)
         if device_id is None:
             raise BoxNotConnected
         command = await commands.insert(
@@ -39,6 +39,7 @@ async def open_for_removal(core: Core, operator: Caller, shipment_id: str) -> Co
         )
         await removals.begin(tx, operator.tenant, shipment.id, command.id)
         await _audit(core, tx, operator, "door.open.remove", shipment.id)
+    core.db.ring()
     return command
 
 

@@ -1,8 +1,9 @@
 """Reserve a compartment for an order."""
 
+import asyncio
 from dataclasses import dataclass
 
-from pickupbox.database import boxes, reservations, shipments
+from pickupbox.database import boxes, reservations, rosters, shipments
 from pickupbox.domain.errors import (
     BoxNotFound,
     ExternalOrderConflict,
@@ -16,6 +17,8 @@ from pickupbox.usecases.reveal_pin import note_reveal
 from pickupbox.vault import Sealed
 
 TRIES = 10
+WORD_TRIES = 20
+WORD_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,22 @@ async def reserve(core: Core, caller: Caller, wish: Wish) -> Reserved:
                 raise BoxNotFound
         if first is not None:
             return await _replay(core, caller, wish, *first)
-        if not free:
+        if not free and not await _wait_for_box(core, caller.tenant, wish.box_id):
             raise NoCompartmentAvailable
         RESERVATIONS.labels("tried_again").inc()
     raise TemporarilyUnavailable(retry_after=1)
+
+
+async def _wait_for_box(core: Core, tenant: str, box_id: str) -> bool:
+    """A compartment that was released a moment ago waits for its box's word; a box in reach says it at once."""
+    for _ in range(WORD_TRIES):
+        async with core.db.connection() as connection:
+            if await reservations.wait_for_free(connection, tenant, box_id):
+                return True
+            if not await rosters.is_withheld(connection, tenant, box_id):
+                return False
+        await asyncio.sleep(WORD_SECONDS)
+    return False
 
 
 def _asked(core: Core, tenant: str, wish: Wish, pin: str) -> reservations.Asked:

@@ -1,10 +1,14 @@
-"""Erase customers' names after their retention."""
+"""What is no longer needed goes: customers' names, and journals of boxes that another one followed."""
 
-from pickupbox.database import retention
+from pickupbox.certificates import LIFETIME
+from pickupbox.database import journals, retention
 from pickupbox.telemetry import ERASED
 from pickupbox.usecases.core import Core
 
 NAME_DAYS = 30
+# An old copy of a box's disk could bring an old journal back, and its entries must not be taken twice. But the copy's
+# certificate is no younger than the journal, and when that has ended nobody lets the copy in.
+JOURNAL_DAYS = LIFETIME.days
 
 
 async def erase_names(core: Core, limit: int) -> int:
@@ -13,3 +17,9 @@ async def erase_names(core: Core, limit: int) -> int:
         erased = await retention.erase_names(connection, NAME_DAYS, limit)
     ERASED.inc(erased)
     return erased
+
+
+async def forget_journals(core: Core, limit: int) -> int:
+    """Forget journals that were superseded 90 days ago or more; how many were forgotten."""
+    async with core.db.connection() as connection:
+        return await journals.forget(connection, JOURNAL_DAYS, limit)

@@ -2,6 +2,9 @@
 
 from enum import StrEnum
 
+from pickupbox.database import commands, devices
+from pickupbox.database.connection import Connection
+from pickupbox.domain.doors import SIMULATIONS, Simulation
 from pickupbox.domain.errors import InvalidSandboxTransition
 from pickupbox.domain.lifecycle import NotInTableError, Trigger
 from pickupbox.domain.shipment import Shipment
@@ -29,11 +32,39 @@ TRIGGERS = {
 
 
 async def simulate(core: Core, tenant: str, shipment_id: str, event: SandboxEvent) -> Shipment:
-    """Take the step that the event stands for; an event that does not fit changes nothing."""
+    """Take the step that the event stands for; an event that does not fit changes nothing.
+
+    A virtual box follows: what lies behind its door is what the shipment says.
+    """
+    trigger = TRIGGERS[event]
     async with moving(core) as tx:
         locked = await lock(tx, tenant, shipment_id)
         try:
-            recording = prepare(core, locked, TRIGGERS[event], simulated=True)
+            recording = prepare(core, locked, trigger, simulated=True)
         except NotInTableError:
             raise InvalidSandboxTransition from None
-        return await record(tx, recording)
+        shipment = await record(tx, recording)
+        if trigger in SIMULATIONS:
+            await _move_virtual_door(core, tx, tenant, shipment, SIMULATIONS[trigger])
+    return shipment
+
+
+async def _move_virtual_door(
+    core: Core, tx: Connection, tenant: str, shipment: Shipment, simulation: Simulation
+) -> None:
+    device_id = await devices.device_of(tx, tenant, shipment.box_id)
+    if device_id is None:
+        return
+    await commands.insert(
+        tx,
+        tenant,
+        core.new_id("cmd"),
+        device_id=device_id,
+        box_id=shipment.box_id,
+        compartment_code=shipment.compartment_code,
+        purpose=simulation,
+        shipment_id=shipment.id,
+        about=None,
+        actor="sandbox",
+        seconds=commands.SIMULATION_SECONDS,
+    )

@@ -7,7 +7,7 @@ from functools import partial
 from pickupbox.settings import Settings
 from pickupbox.telemetry import log
 from pickupbox.usecases.core import Core, open_core
-from pickupbox.worker import audit_chain, deadlines, endpoints, partitions, retention, webhooks
+from pickupbox.worker import audit_chain, deadlines, devices, endpoints, partitions, retention, webhooks
 from pickupbox.worker.loops import repeat
 
 LOOPS = {
@@ -16,6 +16,7 @@ LOOPS = {
     "partitions": partitions.run,
     "retention": retention.run,
     "endpoints": endpoints.run,
+    "devices": devices.run,
 }
 
 

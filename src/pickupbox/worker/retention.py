@@ -1,11 +1,12 @@
-"""Erases customers' names after their retention."""
+"""Erases customers' names after their retention, and forgets journals that cannot come back."""
 
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.retention import erase_names
+from pickupbox.usecases.retention import erase_names, forget_journals
 
 BATCH = 1000
 REST = 60.0
 
 
 async def run(core: Core) -> float:
-    return 0 if await erase_names(core, BATCH) == BATCH else REST
+    done = await erase_names(core, BATCH), await forget_journals(core, BATCH)
+    return 0 if BATCH in done else REST

@@ -12,6 +12,7 @@ class VirtualDriver:
         self._open = dict.fromkeys(compartments, False)
         self._stuck: dict[str, bool] = {}
         self.jammed: set[str] = set()  # locks that take the release and do not move
+        self.holding: set[str] = set()  # compartments with a parcel inside
         self.powered = True
         self.released: list[str] = []  # every release that a lock was given
 
@@ -31,6 +32,11 @@ class VirtualDriver:
     def close_door(self, compartment: str) -> None:
         self._open[compartment] = False
 
+    def simulate(self, compartment: str, *, filled: bool) -> None:
+        """As if someone had been there: the parcel is put in or taken out, and the door is closed."""
+        (self.holding.add if filled else self.holding.discard)(compartment)
+        self.close_door(compartment)
+
     def force_door(self, compartment: str) -> None:
         """Someone opens it with a crowbar."""
         self._open[compartment] = True
@@ -42,6 +48,9 @@ class VirtualDriver:
     def stick_sensor(self, compartment: str) -> None:
         """From now on the sensor says what it says now."""
         self._stuck[compartment] = self._open[compartment]
+
+    def is_stuck(self, compartment: str) -> bool:
+        return compartment in self._stuck
 
     def free_sensor(self, compartment: str) -> None:
         self._stuck.pop(compartment, None)

@@ -25,13 +25,14 @@ CREATE TABLE doors (
 ) WITH (fillfactor = 70);
 
 -- Commands to open a door: written in the commit that decides on them, sent afterwards, worthless after expires_at.
+-- And, in a sandbox, what a simulated event does to virtual doors.
 CREATE TABLE door_commands (
     tenant_id text COLLATE "C" NOT NULL,
     id text COLLATE "C" PRIMARY KEY,
     device_id text COLLATE "C" NOT NULL,
     box_id text COLLATE "C" NOT NULL,
     compartment_code text COLLATE "C" NOT NULL,
-    purpose text COLLATE "C" NOT NULL CHECK (purpose IN ('load', 'correct', 'pick_up', 'remove')),
+    purpose text COLLATE "C" NOT NULL CHECK (purpose IN ('load', 'correct', 'pick_up', 'remove', 'fill', 'empty')),
     shipment_id text COLLATE "C" NOT NULL,
     about text COLLATE "C",
     actor text NOT NULL,

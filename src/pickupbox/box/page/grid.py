@@ -1,0 +1,22 @@
+"""Where each compartment is in the cabinet, from the codes: letters name the column, the number counts down it."""
+
+import re
+from collections.abc import Sequence
+
+ROWS = 6  # of a cabinet whose codes say nothing, as in usecases/boxes.py
+ROWS_MOST = 12
+_CODE = re.compile(r"([A-Z]{1,2})([0-9]{1,2})")
+
+
+def places(codes: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Column and row of each compartment, from 1."""
+    found = [_CODE.fullmatch(code) for code in codes]
+    named = [(match[1], int(match[2])) for match in found if match]
+    columns = list(dict.fromkeys(letters for letters, _ in named))
+    lowest = min((number for _, number in named), default=0)
+    if len(named) < len(codes) or max(number for _, number in named) - lowest >= ROWS_MOST:
+        return {code: (number // ROWS + 1, number % ROWS + 1) for number, code in enumerate(codes)}
+    return {
+        code: (columns.index(letters) + 1, number - lowest + 1)
+        for code, (letters, number) in zip(codes, named, strict=True)
+    }

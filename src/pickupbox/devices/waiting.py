@@ -1,0 +1,49 @@
+"""Journal entries that wait for their commit: of each box in order, among the boxes in turns."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import islice
+
+from pickupbox.devices.messages import Journaled
+
+BATCH = 200
+ENTRIES = 20_000
+
+
+class Waiting:
+    def __init__(self) -> None:
+        self._count = 0
+        self._entries: dict[str, deque[Journaled]] = {}
+        self._busy: dict[str, deque[Journaled]] = {}  # what came after the one that is being taken
+        self._arrived = asyncio.Event()
+
+    def put(self, device: str, entry: Journaled) -> None:
+        if self._count >= ENTRIES:
+            return  # it is not acknowledged, so the box sends it again
+        self._count += 1
+        if device in self._busy:
+            self._busy[device].append(entry)
+            return
+        self._entries.setdefault(device, deque()).append(entry)
+        self._arrived.set()
+
+    @asynccontextmanager
+    async def batch(self) -> AsyncIterator[list[tuple[str, Journaled]]]:
+        """One entry of each box that has some. Until it is left, no other batch has entries of these boxes."""
+        while not self._entries:
+            self._arrived.clear()
+            await self._arrived.wait()
+        devices = list(islice(self._entries, BATCH))
+        for device in devices:
+            self._busy[device] = self._entries.pop(device)
+        self._count -= len(devices)
+        try:
+            yield [(device, self._busy[device].popleft()) for device in devices]
+        finally:
+            for device in devices:
+                # To the end of the round, so that a box with many does not hold up the others.
+                if rest := self._busy.pop(device):
+                    self._entries[device] = rest
+                    self._arrived.set()

@@ -1,0 +1,80 @@
+"""The street: API, broker, gateway, worker, the program in the box and webhooks, all real."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from starlette.types import ASGIApp
+
+from pickupbox.api.app import make_app
+from pickupbox.box.settings import BoxSettings
+from pickupbox.settings import Settings
+from pickupbox.usecases.core import Core, open_core
+from tests.box.street import a_box
+from tests.devices.broker import Broker, mosquitto
+from tests.devices.street import add_device
+from tests.street.corner import CODES, Corner, until
+from tests.support.databases import environment_of, own_database
+from tests.support.processes import Process
+from tests.support.shop import Shop, open_shop
+from tests.webhooks.receiving import open_receiver, subscribe
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with mosquitto(tmp_path_factory.mktemp("street"), plain=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def settings(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A database of its own, with a gateway and a worker as processes."""
+    with own_database() as made:
+        chosen = made.model_copy(update={"mqtt_url": broker.url, "webhook_loopback": True})
+        folder = tmp_path_factory.mktemp("processes")
+        kinds = ("gateway", "worker")
+        processes = [Process([kind], environment_of(chosen), folder / f"{kind}.log") for kind in kinds]
+        try:
+            yield chosen
+        finally:
+            for process in processes:
+                process.stop()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def core(settings: Settings) -> AsyncIterator[Core]:
+    core = open_core(settings)
+    yield core
+    await core.db.close()
+
+
+@pytest.fixture(scope="module")
+def app(core: Core) -> ASGIApp:
+    return make_app(core, "memory://")
+
+
+@pytest_asyncio.fixture
+async def corner(core: Core, app: ASGIApp, broker: Broker, tmp_path: Path) -> AsyncIterator[Corner]:
+    shop = await open_shop(core, app, compartments=len(CODES))
+    box = await shop.add_box(len(CODES), protection_seconds=2, cooldown_seconds=1)
+    device = await add_device(shop, box)
+    settings = BoxSettings(
+        device=device,
+        compartments=CODES,
+        journal=tmp_path / "journal",
+        mqtt_port=broker.port,
+        look_seconds=0.05,
+        heartbeat_seconds=1.0,
+    )
+    async with shop.http, open_receiver() as receiver, a_box(settings) as running:
+        await subscribe(shop, receiver.url)
+
+        async def known() -> bool:
+            async with core.db.connection() as connection:
+                return await connection.fetchval("SELECT last_seen_at IS NOT NULL FROM devices WHERE id = $1", device)
+
+        await until(known)
+        await asyncio.sleep(1.2)  # the heartbeat's answer tells the box the service's clock
+        yield Corner(Shop(core, shop.tenant, shop.key_id, shop.api_key, box, shop.http), running, receiver)

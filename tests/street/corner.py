@@ -1,0 +1,93 @@
+"""A shop with one box on the street, and what people do there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pickupbox.usecases.check import check
+from pickupbox.usecases.core import Core
+from tests.box.street import Running
+from tests.support.shop import Shop
+from tests.webhooks.receiving import Receiver
+
+SECONDS = 20.0
+CODES = tuple(f"A{n}" for n in range(1, 7))
+
+
+@dataclass
+class Corner:
+    """A shop with one box on the street, and what its endpoint was told."""
+
+    shop: Shop
+    running: Running
+    receiver: Receiver
+
+    async def type(self, pin: str) -> str:
+        """Type a PIN; what the display shows then."""
+        shown = len(self.running.shown)
+        for digit in pin:
+            await self.running.box.press(digit)
+        await until(lambda: true(len(self.running.shown) > shown))
+        return self.running.shown[-1]
+
+    async def open_by(self, pin: str, code: str) -> None:
+        assert await self.type(pin) == "opening"
+        await until(lambda: true(self.running.driver.is_open(code)))
+
+    async def cycle(self, pin: str, code: str) -> None:
+        """Open by the PIN, and close again."""
+        await self.open_by(pin, code)
+        await asyncio.sleep(0.3)  # the sensor is looked at every 50 ms
+        self.running.driver.close_door(code)
+
+    async def cut(self, pin: str) -> None:
+        """Cut the cable, once the box may open for the PIN by itself."""
+        await until(lambda: true(self.running.box.alone.judge(pin, None) is not None))
+        self.running.cable.cut()
+        await until(lambda: true(not self.running.box.link.connected))
+
+    async def mend(self) -> None:
+        self.running.cable.mend()
+        await until(lambda: true(self.running.box.link.connected))
+
+    async def shows(self, shipment: str, *wanted: object) -> None:
+        """Wait until the API shows status, compartment state and pickup enabled so."""
+
+        async def so() -> bool:
+            read = (await self.shop.read(shipment)).json()
+            return (read["status"], read["compartment_state"], read["pickup_enabled"]) == wanted
+
+        await until(so)
+
+    async def was_told(self, shipment: str, *types: str) -> None:
+        async def so() -> bool:
+            return [kind for of, kind in self.receiver.told() if of == shipment] == list(types)
+
+        await until(so)
+
+
+async def true(value: bool) -> bool:
+    return value
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await holds():  # noqa: ASYNC110 - it asks other processes
+            await asyncio.sleep(0.05)
+
+
+async def reserve(corner: Corner, order: str) -> tuple[str, str, str]:
+    made = (await corner.shop.reserve(order)).json()
+    return made["id"], made["pickup_pin"], made["compartment_code"]
+
+
+async def stage_is(core: Core, shipment: str, stage: str) -> None:
+    async def so() -> bool:
+        async with core.db.connection() as connection:
+            return await connection.fetchval("SELECT stage = $2 FROM shipments WHERE id = $1", shipment, stage)
+
+    await until(so)
+
+
+async def breaches(corner: Corner) -> list[list[str]]:
+    return [finding.breaches for finding in await check(corner.shop.core, corner.shop.tenant) if finding.breaches]
