@@ -136,3 +136,10 @@ def test_a_command_that_the_box_gave_itself_says_for_whom_and_for_what() -> None
     assert read_offline_command(command) == (Purpose.PICK_UP, "fb8f056e66ac")
     for other in ("cmd_c1_01a1de509094636965b8fb8f056e66ac", "", "remove.0123456789ab.0badcafe", command + "0"):
         assert read_offline_command(other) is None
+
+
+def test_in_whole_seconds_a_grant_opens_never_before_its_time_and_never_after_it() -> None:
+    half = timedelta(milliseconds=500)
+    one = Grant("A1", Purpose.PICK_UP, "0123456789ab", NOON + half, NOON + MINUTE + half, verifier_of(KEY, "000000"))
+    written = read_grant(write_grant(one))
+    assert (written.opens_from, written.until) == (NOON + 2 * half, NOON + MINUTE)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pickupbox.domain.deadlines import WHEN_DUE, due_at
+from pickupbox.domain.deadlines import HEARD_BEFORE, WAIT_FOR_BOX, WHEN_DUE, due_at, waits_for_box
 from pickupbox.domain.lifecycle import FACES, TRANSITIONS, Stage, Status, Trigger
 from pickupbox.domain.shipment import BoxSettings, Shipment
 
@@ -70,3 +70,25 @@ def test_a_customer_before_an_open_door_at_the_pickup_deadline_still_collects() 
     due = due_at(late, BOX, simulated=False)
     assert due == late.updated_at + timedelta(seconds=180)
     assert FACES[TRANSITIONS[Stage.COLLECTING, Trigger.DOOR_CLOSED].stage].status is Status.PICKED_UP
+
+
+DEADLINE = NOW + timedelta(hours=4)
+MOMENT = timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("heard", "now", "waits"),
+    [
+        (DEADLINE + MOMENT, DEADLINE + timedelta(hours=1), False),
+        (DEADLINE - HEARD_BEFORE, DEADLINE, False),
+        (DEADLINE - HEARD_BEFORE - MOMENT, DEADLINE, True),
+        (None, DEADLINE, True),
+        (None, DEADLINE + WAIT_FOR_BOX, False),
+    ],
+    ids=["back again", "in reach", "out of reach", "never heard", "away for too long"],
+)
+def test_a_parcel_does_not_expire_while_only_its_box_knows_whether_it_is_there(
+    heard: datetime | None, now: datetime, waits: bool
+) -> None:
+    assert waits_for_box(at(Stage.READY), heard, now) is waits
+    assert not waits_for_box(at(Stage.RESERVED), heard, now)

@@ -11,9 +11,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.planted.faults import FAULTS, Fault
+from tests.planted import faults, street_faults
+from tests.planted.fault import Fault
 
 ROOT = Path(__file__).parents[2]
+FAULTS = (*faults.FAULTS, *street_faults.FAULTS)
 AT_ONCE = 2
 SECONDS = 300
 FAILED = 1  # pytest's exit status for failed tests; any other but 0 means that it did not get so far

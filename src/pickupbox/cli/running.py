@@ -46,11 +46,19 @@ def settings() -> Settings:
     try:
         return Settings.model_validate({})
     except ValidationError as error:
-        of_demo = uvloop.run(_demo_settings())
+        try:
+            of_demo, unknown = uvloop.run(_demo_settings()), ""
+        except TemporarilyUnavailable as absence:
+            of_demo, unknown = (
+                None,
+                f"\nWhether this is a demo is not known: PostgreSQL does not answer ({absence.__cause__}).",
+            )
         if of_demo is not None:
             return Settings.model_validate(of_demo | {"database_url": database_url()})
         lines = "\n".join(f"  {problem}" for problem in problems(error))
-        raise fail(f"The settings are not complete:\n{lines}\nSee docs/settings.md for each of them.") from None
+        raise fail(
+            f"The settings are not complete:\n{lines}\nSee docs/settings.md for each of them.{unknown}"
+        ) from None
 
 
 async def _demo_settings() -> dict[str, str] | None:
@@ -58,8 +66,6 @@ async def _demo_settings() -> dict[str, str] | None:
     try:
         async with db.connection() as connection:
             deployment = await deployments.read(connection)
-    except TemporarilyUnavailable:
-        return None
     finally:
         await db.close()
     return deployment.demo_settings if deployment else None

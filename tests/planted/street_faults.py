@@ -1,0 +1,107 @@
+"""The list for boxes: what they report, what they may do by themselves, and how the ledgers agree again."""
+
+from tests.planted.fault import Fault
+
+RULES, ROSTERS = "tests/devices/test_door_rules.py", "tests/devices/test_rosters.py"
+ROSTER, JOURNALS = "tests/box/test_roster.py", "tests/devices/test_journals.py"
+
+FAULTS = (
+    Fault(
+        "the lease is ignored: a box loads by itself for ever",
+        "box/roster.py",
+        "certainly_held = now.leased and now.latest is not None",
+        "certainly_held = now.latest is not None",
+        ROSTER,
+    ),
+    Fault(
+        "a parcel is collected by the box alone, twice",
+        "box/roster.py",
+        "usable = [grant for grant in found if grant.mark not in self.collected]",
+        "usable = found",
+        ROSTER,
+    ),
+    Fault(
+        "a box collects by itself after the pickup time",
+        "box/roster.py",
+        "if now.earliest is not None and now.earliest > grant.until:",
+        "if grant.until is None:",
+        ROSTER,
+    ),
+    Fault(
+        "a box collects by itself a second before the protection ends",
+        "domain/grants.py",
+        "{ceil(grant.opens_from.timestamp())}",
+        "{floor(grant.opens_from.timestamp())}",
+        ROSTER,
+    ),
+    Fault(
+        "parts of two rosters make one",
+        "box/roster.py",
+        "if message.version != self.version:",
+        "if not self.messages:",
+        ROSTER,
+    ),
+    Fault(
+        "a late event of the box is attached to the next shipment",
+        "usecases/doors.py",
+        "return own[0] if own is not None and own[1] == mark_of(locked.shipment.id) else None",
+        "return own[0] if own is not None else None",
+        ROSTERS,
+    ),
+    Fault(
+        "a released compartment is given away while its box may still open for the PIN before",
+        "database/reservations.py",
+        " AND (withheld_until IS NULL OR withheld_until <= now())",
+        "",
+        ROSTERS,
+    ),
+    Fault(
+        "any roster that the box confirms frees what is withheld",
+        "database/rosters.py",
+        "AND c.withheld_by <= $2",
+        "AND c.withheld_until IS NOT NULL",
+        ROSTERS,
+    ),
+    Fault(
+        "a lease is renewed while a change of the box waits",
+        "database/rosters.py",
+        "newest AND NOT changed AS leased",
+        "newest AS leased",
+        ROSTERS,
+    ),
+    Fault(
+        "what held a parcel is withheld for a lease only",
+        "database/shipments.py",
+        "WHEN r.empty THEN now() + {WITHHELD} ELSE 'infinity' END",
+        "ELSE now() + {WITHHELD} END",
+        ROSTERS,
+    ),
+    Fault(
+        "a correction that is reported late counts as the pickup",
+        "domain/doors.py",
+        "if opened and stage is Stage.READY and purpose in (Purpose.LOAD, Purpose.CORRECT):",
+        "if opened and stage is Stage.READY and purpose is Purpose.REMOVE:",
+        RULES,
+    ),
+    Fault(
+        "a parcel expires though its box may have handed it over",
+        "domain/deadlines.py",
+        "return not told_all and now < shipment.pickup_expires_at + WAIT_FOR_BOX",
+        "return False",
+        "tests/domain/test_deadlines.py",
+    ),
+    Fault(
+        "a gap in a box's journal is skipped",
+        "usecases/doors.py",
+        "elif entry.seq == progress.seq + 1:",
+        "elif entry.seq > progress.seq:",
+        JOURNALS,
+    ),
+    Fault(
+        "a door that nobody commanded open is taken for the loader's",
+        "domain/doors.py",
+        "trigger = Trigger.FAULT if opened and purpose is None else _TRIGGERS.get(happening)",
+        "trigger = _TRIGGERS.get(happening)",
+        RULES,
+    ),
+)
