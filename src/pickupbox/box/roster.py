@@ -9,7 +9,7 @@ Two rules, and the reason for each (docs/decisions/0016):
 
 import json
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hmac import compare_digest
 
 from pickupbox.devices.messages import Roster
@@ -17,6 +17,7 @@ from pickupbox.domain.doors import Purpose
 from pickupbox.domain.grants import Grant, read_grant, verifier_of, write_grant
 
 LEASE_SECONDS = 15 * 60
+ROUNDED_UP = timedelta(seconds=1)  # at most, of the time from which a grant opens: by then it may be the customer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def purpose_now(grant: Grant, now: Now) -> Purpose | None:
     if grant.opens_from.timestamp() == 0 or (now.earliest is not None and now.earliest >= grant.opens_from):
         return Purpose.PICK_UP
     # Under protection a PIN corrects. In between, and without a clock, nobody can tell which of the two it would be.
-    return Purpose.CORRECT if now.latest is not None and now.latest < grant.opens_from else None
+    protected = now.latest is not None and now.latest < grant.opens_from - ROUNDED_UP
+    return Purpose.CORRECT if protected else None
 
 
 @dataclass(frozen=True, slots=True)
