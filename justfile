@@ -34,7 +34,7 @@ again:
 bench *size:
     python -m bench {{ size }}
 
-# The long runs: 10,000 histories of the model, 20,000 of the physical truth, 100,000 bad inputs, 1,000,000 payloads, 200 kills in 5,000 creates and in 20,000 deliveries
+# The long runs: 10,000 histories of the model, 20,000 of the physical truth, 100,000 bad inputs, 1,000,000 payloads, 200 kills in 5,000 creates and in 20,000 deliveries, 50,000 door cycles with everything killed
 fuzz:
     PICKUPBOX_MODEL_HISTORIES=10000 PICKUPBOX_MODEL_SEED=$(date +%s) pytest -n 0 --timeout 7200 tests/model
     PICKUPBOX_TRUTH_HISTORIES=20000 PICKUPBOX_TRUTH_SEED=$(date +%s) pytest -n 0 --timeout 28800 tests/truth
@@ -42,6 +42,7 @@ fuzz:
     just wire
     just crash
     just lost
+    just faults
 
 # 5,000 creates while processes are killed 200 times
 crash:

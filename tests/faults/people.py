@@ -101,16 +101,12 @@ class Visit:
     async def remove(self) -> None:
         """An operator opens, empties, closes and confirms, as often as it takes."""
         operator = Caller(self.street.tenant, "operator")
-        opened = self.station.doors.opened[self.compartment]
         while True:
             try:
-                await insist(lambda: open_for_removal(self.street.core, operator, self.shipment))
+                command = await insist(lambda: open_for_removal(self.street.core, operator, self.shipment))
             except NotAwaitingRemoval:
                 return  # the last confirmation was taken, only its answer was lost
-            with suppress(TimeoutError):
-                async with asyncio.timeout(COMMAND_SECONDS):
-                    await opened.wait()
-            if not opened.is_set():
+            if not await self._opens(command.id):
                 continue
             self.take_out()
             await self.close()
@@ -118,6 +114,17 @@ class Visit:
                 async with asyncio.timeout(CONFIRM_SECONDS):
                     await self._confirm(operator)
                     return
+
+    async def _opens(self, command: str) -> bool:
+        """Wait for the door, as long as the command may still open it and the box has not refused it."""
+        opened, asked = self.station.doors.opened[self.compartment], "SELECT outcome FROM door_commands WHERE id = $1"
+        for _ in range(COMMAND_SECONDS):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    return await opened.wait()
+            if await insist(lambda: ask(self.street.core, asked, command)) == [("refused",)]:
+                break
+        return opened.is_set()
 
     async def _confirm(self, operator: Caller) -> None:
         while True:

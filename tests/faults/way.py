@@ -20,7 +20,7 @@ from pickupbox.box.link import Link
 from pickupbox.devices import wire
 from pickupbox.devices.messages import Message
 
-TWICE, OVERTAKEN, LATE = 0.05, 0.05, 0.01
+TWICE, OVERTAKEN, LATE = 0.05, 0.075, 0.01  # a third of those that are held to be overtaken may wait in vain
 AGAIN_SECONDS = 2.0
 OVERTAKEN_SECONDS = 5.0  # for a message that nothing follows
 

@@ -166,7 +166,7 @@ async def other_core(settings: Settings) -> AsyncIterator[Core]:
 
 CUT = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid"
 LISTENING = """
-    SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN "pickupbox_events"'
+    SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN "pickupbox"'
 """
 
 

@@ -219,7 +219,7 @@ class Link:
             await self._publish(client, message, expiry_seconds)
 
     async def _beat(self, client: aiomqtt.Client) -> None:
-        while True:
+        while not self._stop.is_set():  # a heartbeat behind the goodbye would take it back
             await self._publish(client, self._heartbeat(), expiry_seconds=60)
             await asyncio.sleep(self._settings.heartbeat_seconds)
 

@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 PIN_SECONDS = 10
 KEEP_SECONDS = 60.0
 ROSTER_SECONDS = 60
+STALLED_SECONDS = 1.0
 KEPT = "keypad"
 NO_ANSWER = "no_answer"
 
@@ -209,7 +210,8 @@ class Box:
             return self._judge_alone(entered)
         answer: asyncio.Future[PinAnswer] = asyncio.get_running_loop().create_future()
         self._asking = question.id, answer
-        self._asked = question.id, ticks() + PIN_SECONDS
+        patience = ticks() + PIN_SECONDS
+        self._asked = question.id, patience
         try:
             async with asyncio.timeout(PIN_SECONDS):
                 return self._count(await answer)
@@ -217,6 +219,8 @@ class Box:
             if self._asked[0] != question.id:
                 return Verdict.OPENING  # its door was opened: only the words are missing
             self._asked = ("", 0.0)  # an answer that comes now opens nothing any more
+            if ticks() > patience + STALLED_SECONDS:
+                return NO_ANSWER  # the board stood still meanwhile: who typed the PIN may be gone
             return self._judge_alone(entered)
         finally:
             self._asking = None
