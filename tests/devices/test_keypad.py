@@ -286,7 +286,7 @@ async def test_an_opening_whose_audit_entry_fails_opens_nothing(
     shop: Shop, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin = await pin_of(shop, await shop.reserved())
-    monkeypatch.setattr("pickupbox.usecases.keypad.audit.append", _broken)
+    monkeypatch.setattr("pickupbox.database.audit.append", _broken)
     with pytest.raises(ZeroDivisionError):
         await type_in(shop.core, device, pin)
     assert await openings(shop) == ([], [])

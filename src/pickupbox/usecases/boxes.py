@@ -1,7 +1,8 @@
 """Set up boxes."""
 
-from pickupbox.database import audit, boxes
+from pickupbox.database import boxes
 from pickupbox.database.boxes import BoxSetup
+from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 
 
@@ -39,14 +40,5 @@ async def put_in_service(core: Core, operator: Caller, box_id: str, code: str, *
     async with core.db.transaction() as tx:
         changed = await boxes.set_in_service(tx, operator.tenant, box_id, code, in_service=in_service)
         if changed:
-            await audit.append(
-                tx,
-                operator.tenant,
-                core.new_id("aud"),
-                actor=operator.actor,
-                action=f"compartment.{'in' if in_service else 'out_of'}_service: {code}",
-                obj=box_id,
-                request_id=operator.request_id,
-                address=operator.address,
-            )
+            await note(core, tx, operator, f"compartment.{'in' if in_service else 'out_of'}_service: {code}", box_id)
     return changed

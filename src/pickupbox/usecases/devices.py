@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pickupbox.certificates import Authority, is_due, public_key_of, revocation_list, sign
-from pickupbox.database import audit, devices
+from pickupbox.database import devices
 from pickupbox.database.connection import Connection
 from pickupbox.telemetry import DEVICES
+from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 
 CODE_HOURS = 24
@@ -47,7 +48,7 @@ async def enroll(core: Core, operator: Caller, box_id: str) -> Enrollment | None
             await _revoke(core, tx, operator, unseen)
         if not await devices.insert(tx, operator.tenant, enrollment.device, box_id, kept, CODE_HOURS):
             return None
-        await _audit(core, tx, operator, "device.enroll", enrollment.device)
+        await note(core, tx, operator, "device.enroll", enrollment.device)
     return enrollment
 
 
@@ -90,21 +91,8 @@ async def revoke(core: Core, operator: Caller, device_id: str) -> bool:
 async def _revoke(core: Core, tx: Connection, operator: Caller, device_id: str) -> bool:
     revoked = await devices.revoke(tx, operator.tenant, device_id)
     if revoked:
-        await _audit(core, tx, operator, "device.revoke", device_id)
+        await note(core, tx, operator, "device.revoke", device_id)
     return revoked
-
-
-async def _audit(core: Core, tx: Connection, operator: Caller, action: str, device_id: str) -> None:
-    await audit.append(
-        tx,
-        operator.tenant,
-        core.new_id("aud"),
-        actor=operator.actor,
-        action=action,
-        obj=device_id,
-        request_id=operator.request_id,
-        address=operator.address,
-    )
 
 
 async def count_devices(core: Core) -> None:

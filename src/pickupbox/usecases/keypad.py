@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pickupbox.database import audit, commands, devices, keypads
+from pickupbox.database import commands, devices, keypads
 from pickupbox.database.commands import Command
 from pickupbox.domain.deadlines import WHEN_DUE
 from pickupbox.domain.doors import PURPOSES, Verdict
 from pickupbox.domain.lifecycle import Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.telemetry import PINS
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.audit import note
+from pickupbox.usecases.core import Caller, Core
 
 
 class UnknownDeviceError(Exception):
@@ -59,16 +60,7 @@ async def enter_pin(core: Core, device_id: str, pin: str, compartment: str | Non
             about=about,
             actor=f"keypad of {box_id}",
         )
-        await audit.append(
-            tx,
-            tenant,
-            core.new_id("aud"),
-            actor=f"keypad of {box_id}",
-            action=f"door.open.{command.purpose}",
-            obj=shipment.id,
-            request_id=about,
-            address=None,
-        )
+        await note(core, tx, Caller(tenant, f"keypad of {box_id}", about), f"door.open.{command.purpose}", shipment.id)
     return _judged(Verdict.OPENING, command)
 
 

@@ -1,6 +1,6 @@
 """Removal: free a compartment that awaits it, by what its door has shown and a person has seen."""
 
-from pickupbox.database import audit, commands, devices, removals
+from pickupbox.database import commands, devices, removals
 from pickupbox.database.commands import Command
 from pickupbox.database.connection import Connection
 from pickupbox.database.shipments import Locked
@@ -13,6 +13,7 @@ from pickupbox.domain.errors import (
 )
 from pickupbox.domain.lifecycle import CompartmentState, Trigger
 from pickupbox.domain.shipment import Shipment
+from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.steps import lock, moving, prepare, record
 
@@ -38,7 +39,7 @@ async def open_for_removal(core: Core, operator: Caller, shipment_id: str) -> Co
             actor=operator.actor,
         )
         await removals.begin(tx, operator.tenant, shipment.id, command.id)
-        await _audit(core, tx, operator, "door.open.remove", shipment.id)
+        await note(core, tx, operator, "door.open.remove", shipment.id)
     core.db.ring()
     return command
 
@@ -50,7 +51,7 @@ async def confirm_empty(core: Core, operator: Caller, shipment_id: str) -> Shipm
         removal = await removals.find(tx, operator.tenant, shipment_id)
         if removal is None or removal.cycle != "closed":
             raise RemovalCycleMissing
-        await _audit(core, tx, operator, "removal.confirm", shipment_id)
+        await note(core, tx, operator, "removal.confirm", shipment_id)
         return await record(tx, prepare(core, locked, Trigger.REMOVE))
 
 
@@ -59,7 +60,7 @@ async def release_in_emergency(core: Core, operator: Caller, shipment_id: str, r
     async with moving(core) as tx:
         locked = await _held(tx, operator.tenant, shipment_id)
         removal = await removals.find(tx, operator.tenant, shipment_id)
-        await _audit(core, tx, operator, f"removal.emergency: {reason}", shipment_id)
+        await note(core, tx, operator, f"removal.emergency: {reason}", shipment_id)
         if removal is None or removal.emergency_by is None:
             await removals.vouch(tx, operator.tenant, shipment_id, operator.actor, reason)
             return None
@@ -73,16 +74,3 @@ async def _held(tx: Connection, tenant: str, shipment_id: str) -> Locked:
     if locked.shipment.compartment_state is not CompartmentState.AWAITING_REMOVAL:
         raise NotAwaitingRemoval
     return locked
-
-
-async def _audit(core: Core, tx: Connection, operator: Caller, action: str, shipment_id: str) -> None:
-    await audit.append(
-        tx,
-        operator.tenant,
-        core.new_id("aud"),
-        actor=operator.actor,
-        action=action,
-        obj=shipment_id,
-        request_id=operator.request_id,
-        address=operator.address,
-    )

@@ -1,8 +1,8 @@
 """Reveal a shipment's PIN again, audited."""
 
-from pickupbox.database import audit
 from pickupbox.domain.errors import PinNotAvailable
 from pickupbox.domain.pins import can_be_revealed
+from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.read import read_with_pin
 
@@ -18,13 +18,4 @@ async def reveal_pin(core: Core, caller: Caller, shipment_id: str) -> str:
 
 async def note_reveal(core: Core, caller: Caller, shipment_id: str) -> None:
     async with core.db.connection() as connection:
-        await audit.append(
-            connection,
-            caller.tenant,
-            core.new_id("aud"),
-            actor=caller.actor,
-            action="pin.reveal",
-            obj=shipment_id,
-            request_id=caller.request_id,
-            address=caller.address,
-        )
+        await note(core, connection, caller, "pin.reveal", shipment_id)
