@@ -26,11 +26,7 @@ fix:
 test *args:
     pytest -n 2 --dist worksteal {{ args }}
 
-# What failed in the last run of `just test`, one after the other; fails if nothing did
-again:
-    pytest -n 0 --last-failed --last-failed-no-failures none
-
-# API, delivery and gateway against the bare engines, as ratios of one run, and PINs at 200 keypads a second; `just bench quick` takes four minutes
+# API, delivery and gateway against the bare engines, as ratios of one run, and PINs at 200 keypads a second; `just bench quick` takes two and a half minutes
 bench *size:
     python -m bench {{ size }}
 
