@@ -9,7 +9,7 @@ from pickupbox.database import boxes, deployments, devices, schema, tenants
 from pickupbox.settings import Settings
 from pickupbox.usecases.boxes import add_box, codes, default_setup
 from pickupbox.usecases.core import Caller, Core, open_core
-from pickupbox.usecases.devices import enroll
+from pickupbox.usecases.devices import device_for
 from pickupbox.usecases.partitions import keep_partitions
 from pickupbox.usecases.tenants import add_tenant, issue_key
 from pickupbox.vault import new_secret
@@ -120,13 +120,5 @@ async def _boxes(core: Core, tenant: str) -> list[SeededBox]:
         seeded = [
             box for box in await boxes.list_active(connection, tenant) if (box.name, box.location_name) in STREETS
         ]
-        known = {box.id: await devices.device_of(connection, tenant, box.id) for box in seeded}
-    found = []
-    for box in seeded:
-        device = known[box.id]
-        if device is None:
-            enrolled = await enroll(core, Caller(tenant, "demo"), box.id)
-            device = enrolled.device if enrolled else None
-        if device is not None:
-            found.append(SeededBox(box.id, device, tuple(codes(COMPARTMENTS))))
-    return found
+    spoken_for = [(box.id, await device_for(core, Caller(tenant, "demo"), box.id)) for box in seeded]
+    return [SeededBox(box_id, device, tuple(codes(COMPARTMENTS))) for box_id, device in spoken_for if device]

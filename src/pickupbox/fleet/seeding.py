@@ -3,10 +3,10 @@
 import asyncio
 from dataclasses import dataclass, replace
 
-from pickupbox.database import boxes, devices, tenants
+from pickupbox.database import boxes, tenants
 from pickupbox.usecases.boxes import add_box, codes, default_setup
 from pickupbox.usecases.core import Caller, Core
-from pickupbox.usecases.devices import AuthorityMissingError, enroll
+from pickupbox.usecases.devices import AuthorityMissingError, device_for
 from pickupbox.usecases.tenants import IssuedKey, add_tenant, issue_key
 
 TENANT = "Fleet"
@@ -97,14 +97,10 @@ async def _add(core: Core, tenant: str, number: int) -> str:
 
 
 async def _device(core: Core, tenant: str, box_id: str) -> str:
-    async with core.db.connection() as connection:
-        known = await devices.device_of(connection, tenant, box_id)
-    if known is not None:
-        return known
     try:
-        enrolled = await enroll(core, Caller(tenant, KEY_NAME), box_id)
+        device = await device_for(core, Caller(tenant, KEY_NAME), box_id)
     except AuthorityMissingError as error:
         raise FleetError(str(error)) from None
-    if enrolled is None:
+    if device is None:
         raise FleetError("Other fleets are starting on this sandbox: only one can play at a time.")
-    return enrolled.device
+    return device

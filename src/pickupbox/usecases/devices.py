@@ -52,6 +52,16 @@ async def enroll(core: Core, operator: Caller, box_id: str) -> Enrollment | None
     return enrollment
 
 
+async def device_for(core: Core, operator: Caller, box_id: str) -> str | None:
+    """The device that speaks for the box, enrolled if there is none; None if someone else is enrolling one."""
+    async with core.db.connection() as connection:
+        known = await devices.device_of(connection, operator.tenant, box_id)
+    if known is not None:
+        return known
+    enrolled = await enroll(core, operator, box_id)
+    return enrolled.device if enrolled else None
+
+
 async def exchange(core: Core, device_id: str, code: str, request_pem: str) -> str | None:
     """The chain of the device's first certificate, for its code; None whatever is wrong with device or code."""
     authority, key = authority_of(core), public_key_of(request_pem)
