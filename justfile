@@ -26,7 +26,7 @@ fix:
 test *args:
     pytest -n 2 --dist worksteal {{ args }}
 
-# API, delivery and gateway against the bare engines, as ratios of one run, and PINs at 200 keypads a second; `just bench quick` takes two and a half minutes
+# API, delivery and gateway against the bare engines, as ratios of one run, PINs at 200 keypads a second, and the administration's lists; `just bench quick` takes three and a half minutes
 bench *size:
     python -m bench {{ size }}
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from bench.ours import free_port
 from bench.street import Street, run_sql
 from pickupbox.domain.lifecycle import Event
-from pickupbox.usecases.core import open_core
+from pickupbox.usecases.core import Caller, open_core
 from pickupbox.usecases.endpoints import add_endpoint
 
 ENDPOINTS = 5
@@ -127,6 +127,6 @@ async def _endpoints(street: Street, port: int, count: int, event_type: Event) -
     async with core.db.connection() as connection:
         await connection.execute("UPDATE webhook_endpoints SET removed_at = now() WHERE removed_at IS NULL")
     url = f"http://127.0.0.1:{port}/"
-    made = [await add_endpoint(core, street.tenant, url, "", [event_type]) for _ in range(count)]
+    made = [await add_endpoint(core, Caller(street.tenant, "bench"), url, "", [event_type]) for _ in range(count)]
     await core.db.close()
     return [endpoint.id for endpoint in made]

@@ -102,7 +102,7 @@ async def _open_shops(
     boxes, dead = [], None
     for port in ports:
         tenant = await add_tenant(core, "Shop")
-        endpoint = await add_endpoint(core, tenant, f"http://127.0.0.1:{port}/", "", None)
+        endpoint = await add_endpoint(core, Caller(tenant, "bench"), f"http://127.0.0.1:{port}/", "", None)
         for _ in range(2):
             box = await add_box(core, tenant, default_setup(core, "Box"), 500)
             if box is not None:

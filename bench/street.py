@@ -11,7 +11,7 @@ import asyncpg
 from pickupbox.database import deployments, schema, tenants
 from pickupbox.settings import Settings, database_url
 from pickupbox.usecases.boxes import add_box, default_setup
-from pickupbox.usecases.core import open_core
+from pickupbox.usecases.core import Caller, open_core
 from pickupbox.usecases.partitions import keep_partitions
 from pickupbox.usecases.tenants import add_tenant, issue_key
 from pickupbox.vault import new_secret
@@ -54,7 +54,7 @@ async def _seed(settings: Settings, count: int, compartments: int) -> Street:
     async with core.db.connection() as connection:
         await tenants.set_rate(connection, tenant, RATE, RATE)
     boxes = [await add_box(core, tenant, default_setup(core, f"Box {n}"), compartments) for n in range(count)]
-    key = await issue_key(core, tenant, "bench")
+    key = await issue_key(core, Caller(tenant, "bench"), "bench")
     await core.db.close()
     if key is None:
         raise RuntimeError("no key was issued")

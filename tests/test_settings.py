@@ -60,6 +60,14 @@ def test_environment_and_secrets_are_required_and_every_lack_is_named(environmen
         ("database_pool", "xyzzy"),
         ("database_pool", "99991"),
         ("log_level", "xyzzy"),
+        ("smtp_url", "http://xyzzy"),
+        ("smtp_url", "xyzzy"),
+        ("smtp_url", "smtp://box:xyzzy@host:port"),
+        ("smtp_url", "smtp://host/xyzzy"),
+        ("admin_url", "http://xyzzy.example"),
+        ("admin_url", "https://xyzzy.example/"),
+        ("admin_url", "https://box@xyzzy.example"),
+        ("mail_from", "xyzzy\nBcc: x@y.z"),
         ("webhook_loopback", "xyzzy"),
         ("webhook_concurrency", "0"),
         ("webhook_concurrency", "99991"),
@@ -105,6 +113,14 @@ def test_no_picture_of_the_settings_shows_a_secret(environment: pytest.MonkeyPat
     assert settings.secrets.get_secret_value() == secret
     for shown in (repr(settings), str(settings), settings.model_dump_json()):
         assert secret[3:] not in shown
+
+
+def test_no_picture_of_the_settings_shows_the_mail_servers_password(environment: pytest.MonkeyPatch) -> None:
+    complete(environment, smtp_url="smtps://box:xyzzy@mail.example:465")
+    settings = Settings.model_validate({})
+    for shown in (repr(settings), str(settings), settings.model_dump_json()):
+        assert "xyzzy" not in shown
+    assert settings.variables()["PICKUPBOX_SMTP_URL"] == "smtps://box:xyzzy@mail.example:465"
 
 
 def test_settings_do_not_change(environment: pytest.MonkeyPatch) -> None:

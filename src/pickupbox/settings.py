@@ -2,6 +2,7 @@
 
 import os
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -20,6 +21,14 @@ def _readable(text: SecretStr) -> SecretStr:
 
 def _signing(text: SecretStr) -> SecretStr:
     read_authority(text.get_secret_value())
+    return text
+
+
+def _mailing(text: SecretStr) -> SecretStr:
+    parts = urlsplit(text.get_secret_value())
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname or parts.path.strip("/"):
+        raise ValueError("a mail server is written smtp://host:port or smtps://user:password@host:port")
+    _ = parts.port  # raises what is no number
     return text
 
 
@@ -58,6 +67,24 @@ class Settings(BaseSettings):
     mqtt_ca: str | None = Field(default=None, description="file with the authority that the broker's certificate has")
     mqtt_certificate: str | None = Field(default=None, description="file with the service's own certificate")
     mqtt_key: str | None = Field(default=None, description="file with its key")
+    admin_url: str = Field(
+        default="http://127.0.0.1:8090",
+        pattern=r"^(https://[^/?#\s@]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?)$",
+        description="where people reach the administration, for links in mail and the way back from a provider",
+    )
+    admin_proxies: int = Field(
+        default=0,
+        ge=0,
+        le=9,
+        description="how many proxies of yours stand before the administration: a visitor's address is so many from "
+        "the right of X-Forwarded-For",
+    )
+    smtp_url: Annotated[SecretStr, AfterValidator(_mailing)] | None = Field(
+        default=None, description="the mail server: smtp://user:password@host:port or smtps://…"
+    )
+    mail_from: str = Field(
+        default="pickupbox@localhost", pattern=r"^[!-~ ]{1,200}$", description="from whom mail is sent"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
     @model_validator(mode="after")

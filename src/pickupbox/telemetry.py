@@ -58,6 +58,12 @@ CLAIM_SECONDS = Histogram(
 )
 IN_FLIGHT = Gauge("pickupbox_webhook_in_flight", "Webhook exchanges under way", multiprocess_mode="livesum")
 DISABLED = Counter("pickupbox_webhook_endpoints_disabled_total", "Endpoints that the service disabled", ["cause"])
+WATCHERS = Gauge(
+    "pickupbox_admin_watchers", "Pages of the administration that are open and live", multiprocess_mode="livesum"
+)
+SIGN_INS = Counter("pickupbox_sign_ins_total", "Attempts of people to sign in by outcome", ["outcome"])
+MAILS = Counter("pickupbox_mails_total", "Mail by what became of it", ["outcome"])
+LOG_DROPPED = Counter("pickupbox_request_log_dropped_total", "Requests that the log of requests lost", ["cause"])
 LIMITER_AWAY = Counter("pickupbox_rate_limiter_away_total", "Requests let through while the rate limiter was away")
 
 

@@ -1,6 +1,6 @@
-"""What must not rest in the clear: PINs and webhook keys are sealed with AES-256-GCM, PINs are looked up by a keyed
-HMAC; of API keys and device codes only an HMAC is kept. The secrets live outside the database and can be rotated: the
-first one is current, the one behind it still opens what it sealed."""
+"""What must not rest in the clear: PINs, webhook keys, second factors, mail and providers' secrets are sealed with
+AES-256-GCM, PINs are looked up by a keyed HMAC; of API keys and device codes only an HMAC is kept. The secrets live
+outside the database and can be rotated: the first one is current, the one behind it still opens what it sealed."""
 
 import base64
 import hmac
@@ -33,6 +33,10 @@ class Secret:
         return AESGCM(self._derive("webhook seal"))
 
     @cached_property
+    def people_cipher(self) -> AESGCM:
+        return AESGCM(self._derive("people seal"))
+
+    @cached_property
     def gateway_group(self) -> str:
         return self._derive("gateway group").hex()[:32]
 
@@ -52,10 +56,14 @@ class Secret:
     def verifier_key(self) -> bytes:
         return self._derive("pin verifier")
 
+    @cached_property
+    def page_key(self) -> bytes:
+        return self._derive("admin page")
+
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A PIN or a webhook key as it rests: which secret sealed it, and the sealed bytes."""
+    """What was sealed, as it rests: which secret sealed it, and the sealed bytes."""
 
     secret_id: str
     sealed: bytes
@@ -80,6 +88,13 @@ class Vault:
 
     def open_webhook_key(self, tenant: str, endpoint_id: str, key: Sealed) -> bytes:
         return _open(self._secrets[key.secret_id].webhook_cipher, key.sealed, _belongs_to(tenant, endpoint_id))
+
+    def seal_for_people(self, tenant: str, row: str, clear: bytes) -> Sealed:
+        """A second factor, a mail or a provider's secret; `row` says which, and never means two of them."""
+        return Sealed(self.current.id, _seal(self.current.people_cipher, clear, _belongs_to(tenant, row)))
+
+    def open_for_people(self, tenant: str, row: str, sealed: Sealed) -> bytes:
+        return _open(self._secrets[sealed.secret_id].people_cipher, sealed.sealed, _belongs_to(tenant, row))
 
     def pin_lookup(self, box_id: str, pin: str) -> bytes:
         return _pin_hmac(self.current, box_id, pin)
@@ -108,6 +123,10 @@ class Vault:
     def verifier_key(self, device_id: str) -> bytes:
         """By which this device knows its live PINs while it is alone. It is told the key with each roster."""
         return hmac.digest(self.current.verifier_key, device_id.encode(), "sha256")
+
+    def page_token(self, about: bytes) -> str:
+        """Proof that a page of ours spoke of it: a session's forms, a notice for the next page."""
+        return hmac.digest(self.current.page_key, about, "sha256").hex()
 
     def device_code_hmac(self, device_id: str, code: str) -> bytes:
         return _code_hmac(self.current, device_id, code)

@@ -105,20 +105,20 @@ async def test_the_key_itself_is_not_kept(shop: Shop) -> None:
 
 
 async def test_two_keys_of_a_name_live_at_a_time_for_a_rotation(shop: Shop, app: ASGIApp) -> None:
-    second = await issue_key(shop.core, shop.tenant, "test")
+    second = await issue_key(shop.core, shop.caller, "test")
     assert second is not None
-    assert await issue_key(shop.core, shop.tenant, "test") is None
+    assert await issue_key(shop.core, shop.caller, "test") is None
     for key in (shop.api_key, second.api_key):
         async with client_of(app, key) as client:
             assert (await client.get("/boxes")).status_code == 200
-    assert await revoke_key(shop.core, shop.tenant, shop.key_id)
-    third = await issue_key(shop.core, shop.tenant, "test")
+    assert await revoke_key(shop.core, shop.caller, shop.key_id)
+    third = await issue_key(shop.core, shop.caller, "test")
     assert third is not None
 
 
 async def test_a_revoked_key_is_refused_within_5_seconds(shop: Shop, core: Core) -> None:
     assert (await shop.boxes()).status_code == 200
-    assert await revoke_key(core, shop.tenant, shop.key_id)
+    assert await revoke_key(core, shop.caller, shop.key_id)
     revoked_at = time.monotonic()
     # A process that has not seen the key knows at once.
     async with client_of(make_app(core, "memory://"), shop.api_key) as elsewhere:
@@ -132,5 +132,5 @@ async def test_a_revoked_key_is_refused_within_5_seconds(shop: Shop, core: Core)
 
 
 async def test_a_tenant_cannot_revoke_the_key_of_another(shop: Shop, other_shop: Shop) -> None:
-    assert not await revoke_key(shop.core, shop.tenant, other_shop.key_id)
+    assert not await revoke_key(shop.core, shop.caller, other_shop.key_id)
     assert (await other_shop.boxes()).status_code == 200

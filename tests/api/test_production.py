@@ -11,6 +11,7 @@ from pickupbox.domain.lifecycle import Trigger
 from pickupbox.settings import Settings
 from pickupbox.usecases.boxes import default_setup
 from pickupbox.usecases.core import Core
+from pickupbox.usecases.tenants import issue_key
 from tests.api.additions import SERVED
 from tests.api.contract import SANDBOX_PATH
 from tests.api.places import served
@@ -76,9 +77,12 @@ async def test_everything_else_is_the_same(production: tuple[Shop, ASGIApp], app
 
 
 async def test_production_keys_are_live_keys(production: tuple[Shop, ASGIApp]) -> None:
-    shop, _ = production
-    assert shop.api_key.startswith("pbx_live_c1_")
-    assert (await shop.boxes()).status_code == 200
+    shop, app = production
+    issued = await issue_key(shop.core, shop.caller, "live")
+    assert issued is not None
+    assert issued.api_key.startswith("pbx_live_c1_")
+    async with client_of(app, issued.api_key) as client:
+        assert (await client.get("/boxes")).status_code == 200
 
 
 async def test_a_key_of_one_environment_is_unknown_in_the_other(

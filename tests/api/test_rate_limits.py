@@ -14,7 +14,7 @@ from pickupbox.api.app import make_app
 from pickupbox.api.rate_limit import Policy, RedisLimiter
 from pickupbox.database import tenants
 from pickupbox.telemetry import LIMITER_AWAY
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.tenants import add_tenant, issue_key
 from tests.api.additions import SERVED
 from tests.api.calls import call
@@ -112,7 +112,7 @@ async def test_the_headers_say_what_is_allowed_and_what_is_left(core: Core, limi
 
 async def test_each_key_has_a_bucket_of_its_own(core: Core, limited: ASGIApp) -> None:
     shop = await shop_with(core, limited, rate=1, burst=1)
-    other_key = await issue_key(core, shop.tenant, "other")
+    other_key = await issue_key(core, shop.caller, "other")
     other_shop = await shop_with(core, limited, rate=1, burst=1)
     assert other_key is not None
     async with shop.http, other_shop.http, client_of(limited, other_key.api_key) as same_tenant:
@@ -123,7 +123,7 @@ async def test_each_key_has_a_bucket_of_its_own(core: Core, limited: ASGIApp) ->
 
 async def test_a_new_tenant_may_ask_50_times_a_second_and_100_times_at_once(core: Core, app: ASGIApp) -> None:
     tenant = await add_tenant(core, "As it comes")
-    key = await issue_key(core, tenant, "test")
+    key = await issue_key(core, Caller(tenant, "test"), "test")
     assert key is not None
     async with client_of(app, key.api_key) as client:
         began = time.monotonic()
@@ -156,7 +156,7 @@ async def test_a_pin_is_revealed_60_times_an_hour_per_key(core: Core, limited: A
         assert answers[0].headers["ratelimit"].startswith('"pin";r=59;')
         # Other operations go on, and so does another key.
         assert (await shop.read(shipment_id)).status_code == 200
-        other_key = await issue_key(core, shop.tenant, "other")
+        other_key = await issue_key(core, shop.caller, "other")
         assert other_key is not None
         async with client_of(limited, other_key.api_key) as other:
             assert (await other.get(f"/shipments/{shipment_id}/pickup-pin")).status_code == 200

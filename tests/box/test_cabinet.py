@@ -147,3 +147,11 @@ async def test_without_power_a_lock_fails_without_having_been_released(bench: Be
     bench.cabinet.open("A1", "c1")
     await bench.look(60)
     assert (bench.said(), bench.driver.released) == (["lock_failed"], [])
+
+
+async def test_a_board_that_stood_still_before_it_released_a_lock_does_not_release_it(bench: Bench) -> None:
+    await bench.look()
+    bench.cabinet.open("A1", "c1")
+    bench.now += 3600  # whoever waited before the door is gone
+    await bench.look(3)
+    assert (bench.said(), bench.driver.released) == (["lock_failed"], [])

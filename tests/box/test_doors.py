@@ -83,6 +83,16 @@ def test_a_lock_that_does_not_open_is_tried_three_times_and_then_failed() -> Non
     assert (story.releases, story.door.state) == (TRIES, DoorState.CLOSED)
 
 
+def test_a_board_that_stood_still_between_two_tries_does_not_try_again() -> None:
+    story = Story()
+    story.open("c1")
+    story.read(is_open=False, seconds=1)
+    story.now += 3600  # whoever waited before the door is gone
+    story.read(is_open=False)
+    assert story.said[1:] == [Happened(Happening.LOCK_FAILED, "A1", "c1", "did_not_open")]
+    assert story.releases == 1
+
+
 def test_a_board_that_is_silent_fails_the_lock_without_saying_unlocked() -> None:
     story = Story(board_answers=False)
     story.open("c1")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from pickupbox.box import keypad as pad
-from pickupbox.box.page.grid import places
 from pickupbox.box.page.words import SHOWN, Display, Said, display, line
 from pickupbox.devices.messages import PinEntered
+from pickupbox.domain.cabinet import places
 from pickupbox.domain.doors import Verdict
 from pickupbox.usecases.boxes import codes
 from tests.devices.golden import BOOT, COMMAND, GOLDEN

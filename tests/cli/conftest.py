@@ -29,9 +29,9 @@ def settings() -> Iterator[Settings]:
 def run(settings: Settings) -> Run:
     """Run a command with the settings of the database, and what the test says otherwise; None unsets."""
 
-    def run(*arguments: str, **environment: str | None) -> Result:
+    def run(*arguments: str, input: str | None = None, **environment: str | None) -> Result:  # noqa: A002 - click's word
         values = environment_of(settings) | {"COLUMNS": "200"} | environment
-        return CliRunner().invoke(app, list(arguments), env=values)
+        return CliRunner().invoke(app, list(arguments), env=values, input=input)
 
     return run
 

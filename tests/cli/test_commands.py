@@ -120,7 +120,8 @@ def test_rewrap_seals_every_pin_under_the_new_secret_and_says_how_many(
 ) -> None:
     ((count,),) = query("SELECT count(*) FROM shipments")
     ((keys,),) = query("SELECT count(*) FROM webhook_endpoints")
-    said = f"{count} PINs and the keys of {keys} webhook endpoints sealed again.\n"
+    ((people,),) = query("SELECT count(*) FROM mails WHERE text_sealed IS NOT NULL")
+    said = f"{count} PINs, the keys of {keys} webhook endpoints and {people} secrets of people sealed again.\n"
     old, new = settings.secrets.get_secret_value(), new_secret("k2")
     done = run("secret", "rewrap", PICKUPBOX_SECRETS=f"{new},{old}")
     assert done.stdout == said

@@ -40,6 +40,15 @@ ADDITIONS: dict[str, list[Rule]] = {
             PROSE,
             "Confirmed only after closed, open, closed since the command: `removal_cycle_missing`",
         ),
-        Rule("REMOVAL-3", PROSE, "Emergency release by two different people with a reason: `second_person_needed`"),
+        Rule(
+            "REMOVAL-3",
+            PROSE,
+            "Emergency release by two different people with a reason: `second_person_needed`; each types the code that "
+            "stands on the door: `door_code_wrong`",
+        ),
+    ],
+    "Additions to the interface / Administration": [
+        Rule("ADMIN-1", PROSE, "A role does what the table of roles says, and nothing else: `not_allowed`"),
+        Rule("ADMIN-2", PROSE, "A form counts only from a page of ours: `form_not_ours`"),
     ],
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pickupbox.domain.lifecycle import Event
 from pickupbox.usecases.boxes import add_box, default_setup
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.endpoints import add_endpoint
 from pickupbox.usecases.tenants import add_tenant
 from tests.crashes.receivers import Receiver
@@ -43,7 +43,7 @@ class Street:
         added = []
         for types in filters:
             receiver = Receiver(random.Random(self.seed + len(self.told)))  # noqa: S311 - a repeatable test, not a secret
-            issued = await add_endpoint(self.core, tenant, receiver.url, "", types)
+            issued = await add_endpoint(self.core, Caller(tenant, "test"), receiver.url, "", types)
             await receiver.listen(issued.secret)
             added.append(Told(tenant, issued.id, types, receiver))
             self.told.append(added[-1])

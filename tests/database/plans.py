@@ -80,13 +80,13 @@ async def plan_of(connection: Connection, query: LoggedQuery) -> list[dict[str, 
         text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE asked{f'({values})' if values else ''}")
     finally:
         await connection.execute("DEALLOCATE asked")
-    return list(_nodes(orjson.loads(text)[0]["Plan"]))
+    return list(nodes(orjson.loads(text)[0]["Plan"]))
 
 
-def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for part in plan.get("Plans", []):
-        yield from _nodes(part)
+        yield from nodes(part)
 
 
 def assert_only_indexes(plan: list[dict[str, Any]]) -> None:

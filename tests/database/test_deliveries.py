@@ -11,7 +11,7 @@ from tests.support.shop import Shop
 
 
 async def subscribe(shop: Shop, *types: Event) -> str:
-    return (await add_endpoint(shop.core, shop.tenant, "https://shop.example/hook", "", types or None)).id
+    return (await add_endpoint(shop.core, shop.caller, "https://shop.example/hook", "", types or None)).id
 
 
 async def breaches(shop: Shop) -> list[str]:
@@ -135,7 +135,7 @@ async def test_a_lane_to_an_endpoint_of_another_tenant_is_found(shop: Shop, othe
 async def test_what_a_removed_endpoint_was_not_told_is_no_breach(shop: Shop) -> None:
     endpoint = await subscribe(shop)
     await shop.reserved("A")
-    await remove_endpoint(shop.core, shop.tenant, endpoint)
+    await remove_endpoint(shop.core, shop.caller, endpoint)
     assert await breaches(shop) == []
     await tend_endpoints(shop.core)
     assert await breaches(shop) == []
@@ -144,7 +144,7 @@ async def test_what_a_removed_endpoint_was_not_told_is_no_breach(shop: Shop) -> 
 async def test_what_a_disabled_endpoint_missed_is_no_breach_and_what_waits_still_waits(shop: Shop) -> None:
     endpoint = await subscribe(shop)
     shipment = await shop.reserved("A")
-    await disable_endpoint(shop.core, shop.tenant, endpoint, "by hand")
+    await disable_endpoint(shop.core, shop.caller, endpoint, "by hand")
     await shop.reserved("B")
     assert await breaches(shop) == []
     await spoil(shop, "DELETE FROM webhook_lanes WHERE shipment_id = $1", shipment)

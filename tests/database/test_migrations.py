@@ -47,10 +47,11 @@ async def test_migrating_twice_changes_nothing(settings: Settings, raw: Any) -> 
 
 
 async def waiting(connection: Any) -> int:
+    """How many ask for the migrators' lock again and again."""
     number: int = await connection.fetchval(
         """
-        SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-        WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted
+        SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND (query LIKE '%pg_try_advisory_lock%' OR query = 'COMMIT') AND state = 'idle'
         """
     )
     return number

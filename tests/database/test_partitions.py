@@ -17,7 +17,7 @@ from pickupbox.usecases.core import Core
 from pickupbox.usecases.partitions import keep_partitions
 from tests.support.shop import Shop
 
-EVENTS, _, ATTEMPTS, _ = PARTITIONED
+EVENTS, _, ATTEMPTS, *_ = PARTITIONED
 MOMENTS = st.datetimes(min_value=datetime(2024, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - Hypothesis adds the zone
 
 
@@ -46,6 +46,9 @@ async def test_every_table_has_its_partitions_ready_ahead(core: Core) -> None:
         ("audit", 28, None),
         ("webhook_attempts", 1, 30),
         ("set_aside", 1, 30),
+        ("api_requests", 1, 7),
+        ("door_reports", 1, 30),
+        ("figures", 28, 400),
     }
 
 

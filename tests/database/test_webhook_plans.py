@@ -41,7 +41,7 @@ GROW = """
 
 
 async def seed(shop: Shop) -> None:
-    await add_endpoint(shop.core, shop.tenant, "https://shop.example", "", None)
+    await add_endpoint(shop.core, shop.caller, "https://shop.example", "", None)
     await shop.reserved("A")
 
 
@@ -117,7 +117,7 @@ async def test_a_statement_of_delivery_uses_the_index_that_was_made_for_it(
 
 
 async def plan_for(shop: Shop, core: Core, act: Act) -> list[dict[str, Any]]:
-    endpoint = (await add_endpoint(core, shop.tenant, "https://shop.example", "", None)).id
+    endpoint = (await add_endpoint(core, shop.caller, "https://shop.example", "", None)).id
     await shop.reserved("A")
     async with core.db.connection() as connection:
         async with listening(connection) as asked:

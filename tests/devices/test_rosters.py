@@ -23,7 +23,12 @@ class Box:
     async def beat(self, version: int) -> bool:
         """A heartbeat with this roster; whether its lease is renewed."""
         async with self.shop.core.db.connection() as connection:
-            return (await rosters.compare(connection, [(self.device, version)]))[self.device]
+            return (await rosters.compare(connection, [(self.device, version)]))[self.device].leased
+
+    async def is_unconfirmed(self, version: int) -> bool:
+        """Whether a heartbeat with this roster is the first that says so."""
+        async with self.shop.core.db.connection() as connection:
+            return (await rosters.compare(connection, [(self.device, version)]))[self.device].unconfirmed
 
     async def new_roster(self) -> NewRoster | None:
         made = [one for one in await make_rosters(self.shop.core, 1000) if one.device_id == self.device]
@@ -95,6 +100,16 @@ async def test_a_released_compartment_is_withheld_until_the_box_has_confirmed_a_
     assert await box.reserve("B") == 409
     await box.catch_up()
     assert await box.reserve("B") == 201
+
+
+async def test_a_heartbeat_tells_of_a_roster_whose_confirmation_was_lost(shop: Shop, box: Box) -> None:
+    await shop.cancel(await shop.reserved("A", box_id=box.id))
+    made = await box.new_roster()
+    assert made is not None
+    assert await box.is_unconfirmed(made.version)
+    assert not await box.is_unconfirmed(made.version - 1), "that one was confirmed"
+    await box.confirm(made.version)
+    assert not await box.is_unconfirmed(made.version)
 
 
 async def test_what_was_never_loaded_is_withheld_no_longer_than_the_lease(shop: Shop, core: Core, box: Box) -> None:

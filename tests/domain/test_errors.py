@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pickupbox.domain import errors
+from pickupbox.domain import errors, people  # noqa: F401 - people refuse, too
 from pickupbox.domain.errors import InvalidSandboxTransition, RateLimited, Refusal
 
 # Every code that the contract and the design name.
@@ -28,8 +28,29 @@ CODES = [
     "not_awaiting_removal",
     "removal_cycle_missing",
     "second_person_needed",
+    "door_code_wrong",
     "box_not_connected",
+    "not_allowed",
+    "form_not_ours",
     "rate_limited",
+    # Of people and how they come in: domain/people.py.
+    "invalid_email",
+    "invalid_name",
+    "invalid_password",
+    "email_taken",
+    "person_not_found",
+    "last_owner",
+    "role_not_yours",
+    "team_full",
+    "link_not_valid",
+    "sign_in_refused",
+    "code_refused",
+    "too_many_attempts",
+    "sign_in_over",
+    "only_by_provider",
+    "provider_refused",
+    "provider_away",
+    "invalid_provider",
     "internal_error",
     "temporarily_unavailable",
 ]

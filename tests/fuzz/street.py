@@ -91,7 +91,7 @@ async def _tenant(core: Core, name: str, key_count: int) -> tuple[str, list[str]
     tenant = await add_tenant(core, name)
     async with core.db.connection() as connection:
         await tenants.set_rate(connection, tenant, FAST, FAST)
-    issued = [await issue_key(core, tenant, f"fuzz-{number}") for number in range(key_count)]
+    issued = [await issue_key(core, Caller(tenant, "test"), f"fuzz-{number}") for number in range(key_count)]
     return tenant, [key.api_key for key in issued if key is not None]
 
 

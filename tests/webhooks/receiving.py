@@ -108,7 +108,7 @@ async def delivering(
 
 
 async def subscribe(shop: Shop, url: str = NOBODY, *types: Event) -> IssuedEndpoint:
-    return await add_endpoint(shop.core, shop.tenant, url, "", types or None)
+    return await add_endpoint(shop.core, shop.caller, url, "", types or None)
 
 
 async def waiting(core: Core, tenant: str) -> list[tuple[str, str, list[int]]]:

@@ -90,7 +90,7 @@ async def test_during_a_rotation_both_secrets_verify_and_after_24_hours_the_new_
     async with delivering(shop.core):
         await shop.reserved("A")
         await receiver.until(1)
-        fresh = await rotate_secret(shop.core, shop.tenant, issued.id)
+        fresh = await rotate_secret(shop.core, shop.caller, issued.id)
         assert fresh is not None
         ((overlap,),) = await fetch(
             shop.core,
@@ -241,12 +241,12 @@ async def test_a_given_up_head_is_reported_and_its_lane_moves_on(shop: Shop, rec
 async def test_a_disabled_endpoint_gets_nothing_and_goes_on_when_it_is_enabled(shop: Shop, receiver: Receiver) -> None:
     endpoint = (await subscribe(shop, receiver.url)).id
     before = await shop.reserved("A")
-    await disable_endpoint(shop.core, shop.tenant, endpoint, "by hand")
+    await disable_endpoint(shop.core, shop.caller, endpoint, "by hand")
     await shop.reserved("B")
     async with delivering(shop.core):
         await asyncio.sleep(0.3)
         assert receiver.got == []
-        await enable_endpoint(shop.core, shop.tenant, endpoint)
+        await enable_endpoint(shop.core, shop.caller, endpoint)
         await receiver.until(1, seconds=0.9)
         after = await shop.reserved("C")
         await receiver.until(2)

@@ -45,7 +45,7 @@ async def test_a_tenant_has_at_most_five_and_a_removed_one_makes_room(shop: Shop
     made = [(await subscribe(shop)).id for _ in range(5)]
     with pytest.raises(EndpointRefusedError, match="5 endpoints already"):
         await subscribe(shop)
-    assert await remove_endpoint(shop.core, shop.tenant, made[2])
+    assert await remove_endpoint(shop.core, shop.caller, made[2])
     again = (await subscribe(shop)).id
     assert sorted(e.id for e in await live(shop)) == sorted([*made[:2], *made[3:], again])
 
@@ -101,8 +101,8 @@ async def test_a_filter_is_kept_without_repetition_and_none_means_all(shop: Shop
 async def test_a_secret_is_sealed_at_rest_and_never_logged(shop: Shop, receiver: Receiver) -> None:
     with capture_logs() as logs:
         issued = await subscribe(shop, receiver.url)
-        rotated = await rotate_secret(shop.core, shop.tenant, issued.id)
-        assert await try_endpoint(shop.core, shop.tenant, issued.id, Event.LOADED) is not None
+        rotated = await rotate_secret(shop.core, shop.caller, issued.id)
+        assert await try_endpoint(shop.core, shop.caller, issued.id, Event.LOADED) is not None
     assert rotated is not None
     (row,) = await fetch(shop.core, "SELECT w::text FROM webhook_endpoints w WHERE id = $1", issued.id)
     for secret in (issued.secret, rotated):
@@ -126,11 +126,11 @@ async def test_a_sealed_key_that_is_copied_to_another_endpoint_does_not_open(sho
 async def test_endpoints_of_others_cannot_be_seen_or_touched(shop: Shop, other_shop: Shop, receiver: Receiver) -> None:
     theirs = (await subscribe(other_shop, receiver.url)).id
     before = await fetch(shop.core, "SELECT w::text FROM webhook_endpoints w WHERE id = $1", theirs)
-    assert await rotate_secret(shop.core, shop.tenant, theirs) is None
-    assert not await disable_endpoint(shop.core, shop.tenant, theirs, "by hand")
-    assert await enable_endpoint(shop.core, shop.tenant, theirs) is None
-    assert await try_endpoint(shop.core, shop.tenant, theirs, Event.LOADED) is None
-    assert not await remove_endpoint(shop.core, shop.tenant, theirs)
+    assert await rotate_secret(shop.core, shop.caller, theirs) is None
+    assert not await disable_endpoint(shop.core, shop.caller, theirs, "by hand")
+    assert await enable_endpoint(shop.core, shop.caller, theirs) is None
+    assert await try_endpoint(shop.core, shop.caller, theirs, Event.LOADED) is None
+    assert not await remove_endpoint(shop.core, shop.caller, theirs)
     assert await live(shop) == []
     assert receiver.got == []
     assert await fetch(shop.core, "SELECT w::text FROM webhook_endpoints w WHERE id = $1", theirs) == before
@@ -139,10 +139,10 @@ async def test_endpoints_of_others_cannot_be_seen_or_touched(shop: Shop, other_s
 async def test_a_removed_endpoint_is_gone_for_all_and_its_lanes_are_dropped(shop: Shop) -> None:
     endpoint, beside = (await subscribe(shop)).id, (await subscribe(shop)).id
     shipment = await shop.reserved("A")
-    assert await remove_endpoint(shop.core, shop.tenant, endpoint)
-    assert await rotate_secret(shop.core, shop.tenant, endpoint) is None
-    assert await enable_endpoint(shop.core, shop.tenant, endpoint) is None
-    assert not await remove_endpoint(shop.core, shop.tenant, endpoint)
+    assert await remove_endpoint(shop.core, shop.caller, endpoint)
+    assert await rotate_secret(shop.core, shop.caller, endpoint) is None
+    assert await enable_endpoint(shop.core, shop.caller, endpoint) is None
+    assert not await remove_endpoint(shop.core, shop.caller, endpoint)
     assert await tend_endpoints(shop.core) >= 1
     assert await waiting(shop.core, shop.tenant) == [(beside, shipment, [1])]
 
@@ -154,7 +154,7 @@ async def test_what_waits_for_a_disabled_endpoint_stays_for_30_days(
     endpoint = (await subscribe(shop)).id
     for order in "ABC":
         await shop.reserved(order)
-    await disable_endpoint(shop.core, shop.tenant, endpoint, "by hand")
+    await disable_endpoint(shop.core, shop.caller, endpoint, "by hand")
     aged = "UPDATE webhook_endpoints SET disabled_at = now() - make_interval(secs => $2) WHERE id = $1"
     await change(shop.core, aged, endpoint, 29.9 * 86400)
     for _ in range(4):
@@ -178,7 +178,7 @@ async def test_an_endpoint_that_is_enabled_again_begins_with_nothing_held_agains
         endpoint,
     )
     await tend_endpoints(shop.core)
-    before = await enable_endpoint(shop.core, shop.tenant, endpoint)
+    before = await enable_endpoint(shop.core, shop.caller, endpoint)
     assert before is not None
     assert before.disabled_because == "it did nothing but fail for 5 days"
     await tend_endpoints(shop.core)
@@ -199,8 +199,8 @@ async def test_what_waits_for_a_later_attempt_goes_at_once_when_the_endpoint_is_
         "UPDATE webhook_lanes SET due_at = now() + interval '9 h', attempts = 5 WHERE tenant_id = $1",
         shop.tenant,
     )
-    await disable_endpoint(shop.core, shop.tenant, endpoint, "by hand")
-    await enable_endpoint(shop.core, shop.tenant, endpoint)
+    await disable_endpoint(shop.core, shop.caller, endpoint, "by hand")
+    await enable_endpoint(shop.core, shop.caller, endpoint)
     lanes_now = await fetch(
         shop.core,
         "SELECT DISTINCT endpoint_id, due_at <= now(), attempts FROM webhook_lanes WHERE tenant_id = $1",
@@ -211,7 +211,7 @@ async def test_what_waits_for_a_later_attempt_goes_at_once_when_the_endpoint_is_
 
 async def test_keys_are_sealed_again_under_a_new_secret_and_stay_the_same_keys(shop: Shop) -> None:
     issued, plain = await subscribe(shop), await subscribe(shop)
-    rotated = await rotate_secret(shop.core, shop.tenant, issued.id)
+    rotated = await rotate_secret(shop.core, shop.caller, issued.id)
     assert rotated is not None
     fresh = read_secrets(new_secret("k2"))[0]
     during = replace(shop.core, vault=Vault([fresh, shop.core.vault.current]))

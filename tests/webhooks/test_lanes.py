@@ -54,7 +54,7 @@ async def test_only_endpoints_that_subscribe_to_a_type_get_it(shop: Shop) -> Non
 async def test_endpoints_of_others_and_disabled_or_removed_ones_get_no_lane(shop: Shop, other_shop: Shop) -> None:
     await subscribe(other_shop)
     off, gone = (await subscribe(shop)).id, (await subscribe(shop)).id
-    await disable_endpoint(shop.core, shop.tenant, off, "by hand")
+    await disable_endpoint(shop.core, shop.caller, off, "by hand")
     await change(shop.core, "UPDATE webhook_endpoints SET removed_at = now() WHERE id = $1", gone)
     await shop.reserved("A", "loaded", "picked_up")
     assert await waiting(shop.core, shop.tenant) == []

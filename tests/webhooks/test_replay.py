@@ -45,7 +45,7 @@ async def test_one_event_is_sent_again_with_the_same_id(shop: Shop) -> None:
     shipment = await shop.reserved("A", "loaded", "picked_up")
     await tell_all(shop.core, endpoint)
     _, loaded, _ = await event_ids(shop.core, [shipment])
-    assert await replay_event(shop.core, shop.tenant, endpoint, loaded)
+    assert await replay_event(shop.core, shop.caller, endpoint, loaded)
     assert await tell_all(shop.core, endpoint) == [loaded]
 
 
@@ -56,7 +56,7 @@ async def test_a_replayed_event_takes_its_place_among_those_that_wait(shop: Shop
     await shop.simulate(shipment, "expired")
     (first, *_) = await event_ids(shop.core, [shipment])
     assert await waiting(shop.core, shop.tenant) == [(endpoint, shipment, [2, 3])]
-    assert await replay_event(shop.core, shop.tenant, endpoint, first)
+    assert await replay_event(shop.core, shop.caller, endpoint, first)
     assert await waiting(shop.core, shop.tenant) == [(endpoint, shipment, [1, 2, 3])]
     assert await tell_all(shop.core, endpoint) == await event_ids(shop.core, [shipment])
 
@@ -70,8 +70,8 @@ async def test_what_waits_already_waits_once_and_is_due_at_once_with_all_its_att
         shipment,
     )
     for event_id in await event_ids(shop.core, [shipment]):
-        assert await replay_event(shop.core, shop.tenant, endpoint, event_id)
-    await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent)
+        assert await replay_event(shop.core, shop.caller, endpoint, event_id)
+    await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent)
     rows = await fetch(
         shop.core, "SELECT waiting, attempts, due_at <= now() FROM webhook_lanes WHERE shipment_id = $1", shipment
     )
@@ -91,7 +91,7 @@ async def test_all_since_a_time_over_any_number_of_pages_in_order(
     await tell_all(shop.core, endpoint)
     counts: list[int] = []
     since = datetime.now(UTC) - timedelta(hours=1)
-    assert await replay_since(shop.core, shop.tenant, endpoint, since, lambda count, _: counts.append(count)) == 7
+    assert await replay_since(shop.core, shop.caller, endpoint, since, lambda count, _: counts.append(count)) == 7
     assert counts[-1] == 7
     assert counts == sorted(counts)
     assert len(counts) == -(-7 // batch)
@@ -114,7 +114,7 @@ async def test_what_occurred_before_the_time_is_left_out(shop: Shop, monkeypatch
     await happened(shop.core, old, timedelta(days=2))
     since = datetime.now(UTC) - timedelta(hours=1)
     pages: list[datetime] = []
-    assert await replay_since(shop.core, shop.tenant, endpoint, since, lambda _, latest: pages.append(latest)) == 3
+    assert await replay_since(shop.core, shop.caller, endpoint, since, lambda _, latest: pages.append(latest)) == 3
     assert await waiting(shop.core, shop.tenant) == [(endpoint, new, [1, 2, 3])]
     assert len(pages) < 5, "it stops when it has come to what is older"
 
@@ -123,7 +123,7 @@ async def test_only_the_types_that_the_endpoint_subscribes_to_are_sent_again(sho
     endpoint = (await subscribe(shop, "https://a.example", Event.EXPIRED)).id
     shipment = await shop.reserved("A", "expired")
     await tell_all(shop.core, endpoint)
-    assert await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent) == 1
+    assert await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent) == 1
     assert await waiting(shop.core, shop.tenant) == [(endpoint, shipment, [2])]
 
 
@@ -133,12 +133,12 @@ async def test_one_endpoint_is_told_again_and_no_other(shop: Shop, other_shop: S
     mine, theirs = await shop.reserved("A"), await other_shop.reserved("A")
     for one in (endpoint, beside, foreign):
         await tell_all(shop.core, one)
-    assert await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent) == 1
+    assert await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent) == 1
     assert await waiting(shop.core, shop.tenant) == [(endpoint, mine, [1])]
     assert await waiting(shop.core, other_shop.tenant) == []
     (their_event,) = await event_ids(shop.core, [theirs])
-    assert not await replay_event(shop.core, shop.tenant, endpoint, their_event)
-    assert not await replay_event(shop.core, shop.tenant, endpoint, "evt_c1_none")
+    assert not await replay_event(shop.core, shop.caller, endpoint, their_event)
+    assert not await replay_event(shop.core, shop.caller, endpoint, "evt_c1_none")
 
 
 async def test_nothing_is_put_on_lanes_of_an_endpoint_that_is_not_the_tenants(shop: Shop, other_shop: Shop) -> None:
@@ -148,21 +148,21 @@ async def test_nothing_is_put_on_lanes_of_an_endpoint_that_is_not_the_tenants(sh
     await change(shop.core, "UPDATE webhook_endpoints SET removed_at = now() WHERE id = $1", gone)
     (event_id,) = await event_ids(shop.core, [shipment])
     for endpoint in (foreign, gone, "whe_c1_none"):
-        assert not await replay_event(shop.core, shop.tenant, endpoint, event_id)
-        assert await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent) == 0
+        assert not await replay_event(shop.core, shop.caller, endpoint, event_id)
+        assert await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent) == 0
     assert await waiting(shop.core, shop.tenant) == []
 
 
 async def test_a_replay_of_a_tenant_that_told_nothing_ends_at_once(shop: Shop) -> None:
     endpoint = (await subscribe(shop)).id
-    assert await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent) == 0
+    assert await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent) == 0
 
 
 async def test_what_happened_before_the_endpoint_was_there_can_be_sent_too(shop: Shop) -> None:
     shipment = await shop.reserved("A", "expired")
     endpoint = (await subscribe(shop)).id
     assert await waiting(shop.core, shop.tenant) == []
-    assert await replay_since(shop.core, shop.tenant, endpoint, LONG_AGO, silent) == 3
+    assert await replay_since(shop.core, shop.caller, endpoint, LONG_AGO, silent) == 3
     assert await tell_all(shop.core, endpoint) == await event_ids(shop.core, [shipment])
 
 
@@ -172,7 +172,7 @@ async def test_a_replay_while_a_delivery_is_under_way_sends_it_again(shop: Shop)
     shipment = await shop.reserved("A")
     async with shop.core.db.connection() as connection:
         (under_way,) = await lanes.claim(connection, [Wish(endpoint, 1, probe=False)])
-        assert await replay_event(shop.core, shop.tenant, endpoint, under_way.event_id)
+        assert await replay_event(shop.core, shop.caller, endpoint, under_way.event_id)
         await lanes.settle_many(connection, [Settled(under_way, "accepted", None, 200, None, 1, "")])
     assert await waiting(shop.core, shop.tenant) == [(endpoint, shipment, [1])]
     assert await tell_all(shop.core, endpoint) == [under_way.event_id]

@@ -15,6 +15,7 @@ from pickupbox.api.authentication import Keys
 from pickupbox.api.entrance import BASE, Entrance
 from pickupbox.api.openapi import docs, openapi
 from pickupbox.api.rate_limit import limiter
+from pickupbox.api.request_log import RequestLog
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings
 from pickupbox.telemetry import log, start_logs
@@ -65,18 +66,21 @@ def _methods_at(scope: Scope, served: Sequence[Route]) -> list[str]:
     return sorted({method for route in here for method in route.methods or ()})
 
 
-def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
+def make_app(core: Core, rate_limit_url: str) -> Entrance:
     keys = Keys(core)
     buckets = limiter(rate_limit_url)
+    request_log = RequestLog(core)
 
     @asynccontextmanager
     async def lifespan(_: object) -> AsyncIterator[None]:
-        writing = asyncio.create_task(keys.write_use_forever())
+        writing = [asyncio.create_task(one) for one in (keys.write_use_forever(), request_log.write_forever())]
         log.info("api_started", environment=core.environment, cell=core.cell)
         yield
-        writing.cancel()
+        for task in writing:
+            task.cancel()
         with suppress(TemporarilyUnavailable):
             await keys.write_use()
+        await request_log.write()
         await buckets.close()
         await core.db.close()
 
@@ -93,7 +97,7 @@ def make_app(core: Core, rate_limit_url: str) -> ASGIApp:
                 error.headers = {"allow": ", ".join(_methods_at(scope, served))}
             raise
 
-    return Entrance(routed, core, keys, buckets)
+    return Entrance(routed, core, keys, buckets, request_log)
 
 
 def create() -> ASGIApp:

@@ -8,6 +8,7 @@ import os
 import re
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 
 from prometheus_client import Histogram
@@ -18,6 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pickupbox.api.authentication import Keys
 from pickupbox.api.errors import InvalidPath, envelope, validation_body
 from pickupbox.api.rate_limit import Limiter, Policy, Verdict
+from pickupbox.api.request_log import RequestLog
+from pickupbox.database.requests import Request
 from pickupbox.domain.errors import (
     InternalError,
     InvalidApiKey,
@@ -49,14 +52,16 @@ class _Visit:
     key: str | None = None
     policy: Policy | None = None
     verdict: Verdict | None = None
+    code: str | None = None  # of the refusal
 
 
 class Entrance:
-    def __init__(self, app: ASGIApp, core: Core, keys: Keys, limiter: Limiter) -> None:
+    def __init__(self, app: ASGIApp, core: Core, keys: Keys, limiter: Limiter, request_log: RequestLog) -> None:
         self._app = app
         self._core = core
         self._keys = keys
         self._limiter = limiter
+        self.request_log = request_log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,7 +83,7 @@ class Entrance:
         except Exception as error:  # noqa: BLE001 - every request is answered, and an unexpected error is logged
             await _refusal(error, visit)(scope, receive, send_with_headers)
         finally:
-            _note(scope, visit)
+            self._note(scope, visit)
 
     async def _admit(self, scope: Scope, headers: dict[bytes, bytes], visit: _Visit) -> None:
         path: str = scope["path"]
@@ -99,6 +104,41 @@ class Entrance:
         visit.verdict = await self._limiter.take(bucket, policy)
         if not visit.verdict.allowed:
             raise RateLimited(retry_after=visit.verdict.retry_after)
+
+    def _note(self, scope: Scope, visit: _Visit) -> None:
+        seconds = time.perf_counter() - visit.began
+        endpoint = scope.get("endpoint")
+        operation = endpoint.__name__ if endpoint else "none"
+        _requests(operation, visit.status).observe(seconds)
+        milliseconds = round(seconds * 1000, 2)
+        log.info(
+            "request",
+            request_id=visit.request_id,
+            operation=operation,
+            method=scope["method"],
+            path=scope["path"],
+            status=visit.status,
+            milliseconds=milliseconds,
+            tenant=visit.tenant,
+            key=visit.key,
+        )
+        if visit.tenant is not None and visit.key is not None:  # what strangers ask is nobody's to look at
+            client = scope.get("client")
+            self.request_log.add(
+                Request(
+                    datetime.now(UTC),
+                    visit.tenant,
+                    visit.key,
+                    visit.request_id,
+                    operation,
+                    scope["method"],
+                    scope["path"],
+                    visit.status,
+                    visit.code,
+                    milliseconds,
+                    client[0] if client else None,
+                )
+            )
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
@@ -122,7 +162,8 @@ def _refusal(error: Exception, visit: _Visit) -> Response:
     headers: dict[str, str] = {}
     match error:
         case InvalidPath():
-            REFUSALS.labels("invalid_path").inc()
+            visit.code = "invalid_path"
+            REFUSALS.labels(visit.code).inc()
             return validation_body(error)
         case Refusal():
             refusal = error
@@ -138,28 +179,11 @@ def _refusal(error: Exception, visit: _Visit) -> Response:
         headers["www-authenticate"] = "Bearer"
     if isinstance(refusal, TemporarilyUnavailable):
         log.warning("unavailable", request_id=visit.request_id, cause=repr(refusal.__cause__ or error))
-    REFUSALS.labels(refusal.code).inc()
+    visit.code = refusal.code
+    REFUSALS.labels(visit.code).inc()
     return envelope(refusal, visit.request_id, headers)
 
 
 @cache
 def _requests(operation: str, status: int) -> Histogram:
     return REQUESTS.labels(operation, status)
-
-
-def _note(scope: Scope, visit: _Visit) -> None:
-    seconds = time.perf_counter() - visit.began
-    endpoint = scope.get("endpoint")
-    operation = endpoint.__name__ if endpoint else "none"
-    _requests(operation, visit.status).observe(seconds)
-    log.info(
-        "request",
-        request_id=visit.request_id,
-        operation=operation,
-        method=scope["method"],
-        path=scope["path"],
-        status=visit.status,
-        milliseconds=round(seconds * 1000, 2),
-        tenant=visit.tenant,
-        key=visit.key,
-    )

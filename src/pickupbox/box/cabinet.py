@@ -106,6 +106,8 @@ class Cabinet:
     async def _release(self) -> None:
         codes, self._to_release = self._to_release, []
         for code in codes:
+            if ticks() >= self.doors[code].try_ends:
+                continue  # the board stood still meanwhile: the next look says what follows
             try:
                 await self._driver.unlock(code)
                 self._take([doors.released(self.doors[code])])

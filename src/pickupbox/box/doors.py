@@ -107,7 +107,8 @@ def _swung(door: Door) -> Step:
 def _waited(door: Door, now: float) -> Step:
     if now < door.try_ends:
         return Step(door)
-    if door.tries < TRIES:
+    # Long after the time of this try, the board stood still meanwhile: who asked for it may be gone.
+    if door.tries < TRIES and now < door.try_ends + TRY_SECONDS:
         return Step(replace(door, tries=door.tries + 1, try_ends=now + TRY_SECONDS), release=True)
     return _failed(door, "did_not_open" if door.released else "no_answer")
 

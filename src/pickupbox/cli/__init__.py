@@ -2,7 +2,7 @@
 
 import typer
 
-from pickupbox.cli import boxes, devices, fleet, processes, removals, tenants, webhooks  # noqa: F401 - devices adds to the box group
+from pickupbox.cli import boxes, devices, fleet, processes, removals, tenants, users, webhooks  # noqa: F401 - devices adds to the box group
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode="markdown")
 for command in (
@@ -10,6 +10,7 @@ for command in (
     processes.api,
     processes.worker,
     processes.gateway,
+    processes.admin,
     processes.check,
     processes.demo,
     fleet.fleet,
@@ -18,6 +19,7 @@ for command in (
 for name, group in (
     ("tenant", tenants.tenant_app),
     ("key", tenants.key_app),
+    ("user", users.user_app),
     ("box", boxes.box_app),
     ("removal", removals.removal_app),
     ("webhook", webhooks.webhook_app),

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from pickupbox import demo as demonstration
-from pickupbox.api.server import serve as serve_api
 from pickupbox.cli.running import JsonOption, away, fail, run, settings
 from pickupbox.database import deployments, schema
 from pickupbox.devices.gateway import serve as serve_gateway
+from pickupbox.server import serve as serve_http
 from pickupbox.settings import Settings, database_url
 from pickupbox.telemetry import start_logs
 from pickupbox.usecases import check as checking
@@ -60,7 +60,18 @@ def api(
     if chosen.rate_limit_url == "memory://" and workers > 1:
         raise fail("Several API processes must share their rate limits: set PICKUPBOX_RATE_LIMIT_URL=redis://…")
     os.environ.update(chosen.variables())  # its processes read them anew, and on a demo's database none may be set
-    serve_api(host, port, workers, metrics_port)
+    serve_http("pickupbox.api.app:create", host, port, workers, metrics_port)
+
+
+def admin(
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port of the pages.")] = 8090,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    metrics_port: Annotated[int | None, typer.Option(help="Port of /metrics; none if omitted.")] = None,
+) -> None:
+    """Serve the pages for administrators and operators. Behind a proxy that speaks https."""
+    os.environ.update(settings().variables())
+    serve_http("pickupbox.admin.app:create", host, port, workers, metrics_port)
 
 
 def worker(

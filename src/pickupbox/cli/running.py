@@ -16,7 +16,7 @@ from pickupbox.database import deployments
 from pickupbox.database.connection import Database
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings, database_url, problems
-from pickupbox.usecases.core import Core, open_core
+from pickupbox.usecases.core import Caller, Core, open_core
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant's id, as `pickupbox tenant list` shows it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
@@ -30,6 +30,11 @@ def not_empty(name: str) -> str:
 
 Name = Annotated[str, typer.Argument(callback=not_empty, help="As people know it.")]
 OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, help="Who does it, for the audit.")]
+
+
+def commander(tenant: str) -> Caller:
+    """Who gives a command about a tenant, for the audit: someone with the keys of the whole service."""
+    return Caller(tenant, "cli")
 
 
 def fail(text: str) -> typer.Exit:

@@ -1,16 +1,17 @@
 """Tenants, their API keys, and the secrets that seal both."""
 
 import sys
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pickupbox.cli.running import JsonOption, Name, TenantOption, fail, listing, not_empty, run, say
+from pickupbox.cli.running import JsonOption, Name, TenantOption, commander, fail, listing, not_empty, run, say
 from pickupbox.database import tenants
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.rewrap import rewrap, rewrap_webhook_keys
+from pickupbox.usecases.rewrap import rewrap, rewrap_for_people, rewrap_webhook_keys
 from pickupbox.usecases.tenants import add_tenant, issue_key, revoke_key
 from pickupbox.vault import new_secret
 
@@ -61,7 +62,7 @@ def tenant_rate(
 @key_app.command("add")
 def key_add(tenant: TenantOption, name: NameOption = "default", as_json: JsonOption = False) -> None:
     """Make an API key. A second of the same name rotates: both live until you revoke the first."""
-    key = run(lambda core: issue_key(core, tenant, name))
+    key = run(lambda core: issue_key(core, commander(tenant), name))
     if key is None:
         raise fail("There is no such tenant, or two keys of this name live already: revoke one first.")
     say(f"{key.api_key}\nKeep it now: it is not shown again.", {"id": key.id, "api_key": key.api_key}, as_json=as_json)
@@ -78,14 +79,20 @@ def key_list(tenant: TenantOption) -> None:
     table = listing("Name", "Secret", "Last used", "State")
     for k in run(list_them):
         used = f"{k.last_used_at:%Y-%m-%d}" if k.last_used_at else "never"
-        table.add_row(k.id, escape(k.name), k.secret_id, used, "revoked" if k.revoked_at else "live")
+        table.add_row(k.id, escape(k.name), k.secret_id, used, _state(k))
     Console().print(table)
+
+
+def _state(key: tenants.ApiKey) -> str:
+    if not key.lives(datetime.now(UTC)):
+        return "revoked"
+    return f"live until {key.revoke_at:%Y-%m-%d %H:%M}" if key.revoke_at else "live"
 
 
 @key_app.command("revoke")
 def key_revoke(key_id: str, tenant: TenantOption) -> None:
     """Revoke a key; it stops working within 5 seconds."""
-    if not run(lambda core: revoke_key(core, tenant, key_id)):
+    if not run(lambda core: revoke_key(core, commander(tenant), key_id)):
         raise fail("The tenant has no such live key.")
 
 
@@ -97,6 +104,9 @@ def secret_new(secret_id: Annotated[str, typer.Argument(help="A short name, such
 
 @secret_app.command("rewrap")
 def secret_rewrap() -> None:
-    """Seal every PIN and webhook key under the current secret; then the one before can go. See docs/secrets.md."""
-    keys = run(rewrap_webhook_keys)
-    Console().print(f"{run(rewrap)} PINs and the keys of {keys} webhook endpoints sealed again.", highlight=False)
+    """Seal everything that is sealed under the current secret; then the one before can go. See docs/secrets.md."""
+    keys, people = run(rewrap_webhook_keys), run(rewrap_for_people)
+    Console().print(
+        f"{run(rewrap)} PINs, the keys of {keys} webhook endpoints and {people} secrets of people sealed again.",
+        highlight=False,
+    )

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pickupbox.cli.running import JsonOption, TenantOption, fail, listing, run, say
+from pickupbox.cli.running import JsonOption, TenantOption, commander, fail, listing, run, say
 from pickupbox.database import attempts, endpoints
 from pickupbox.domain.lifecycle import Event
 from pickupbox.usecases import replay as replaying
@@ -41,7 +41,7 @@ def add(
     if len(description) > 160:
         raise fail("A description has at most 160 characters.")
     try:
-        made = run(lambda core: add_endpoint(core, tenant, url, description, types))
+        made = run(lambda core: add_endpoint(core, commander(tenant), url, description, types))
     except EndpointRefusedError as refused:
         raise fail(str(refused)) from None
     say(
@@ -79,7 +79,7 @@ def _state(endpoint: endpoints.Endpoint) -> str:
 @webhook_app.command("rotate")
 def rotate(endpoint: EndpointArgument, tenant: TenantOption, as_json: JsonOption = False) -> None:
     """Make a new secret. For 24 hours the old one signs too."""
-    secret = run(lambda core: rotate_secret(core, tenant, endpoint))
+    secret = run(lambda core: rotate_secret(core, commander(tenant), endpoint))
     if secret is None:
         raise fail(NO_ENDPOINT)
     say(
@@ -92,14 +92,14 @@ def rotate(endpoint: EndpointArgument, tenant: TenantOption, as_json: JsonOption
 @webhook_app.command("disable")
 def disable(endpoint: EndpointArgument, tenant: TenantOption) -> None:
     """Tell an endpoint nothing more. What waits for it stays for 30 days."""
-    if not run(lambda core: disable_endpoint(core, tenant, endpoint, "by hand")):
+    if not run(lambda core: disable_endpoint(core, commander(tenant), endpoint, "by hand")):
         raise fail("The tenant has no such enabled endpoint.")
 
 
 @webhook_app.command("enable")
 def enable(endpoint: EndpointArgument, tenant: TenantOption) -> None:
     """Go on with what waits for an endpoint, at once."""
-    before = run(lambda core: enable_endpoint(core, tenant, endpoint))
+    before = run(lambda core: enable_endpoint(core, commander(tenant), endpoint))
     if before is None:
         raise fail(NO_ENDPOINT)
     if before.disabled_at is not None:
@@ -118,7 +118,7 @@ def send_example(
     event_type: Annotated[Event, typer.Option("--type", help="The type of the example.")] = Event.LOADED,
 ) -> None:
     """Send a signed example of an event, once, and show what came back."""
-    answer = run(lambda core: try_endpoint(core, tenant, endpoint, event_type))
+    answer = run(lambda core: try_endpoint(core, commander(tenant), endpoint, event_type))
     if answer is None:
         raise fail(NO_ENDPOINT)
     came = f"{answer.status if answer.error is None else answer.error} after {answer.seconds * 1000:.0f} ms"
@@ -173,7 +173,7 @@ def replay(
     if run(lambda core: _find(core, tenant, endpoint)) is None:
         raise fail(NO_ENDPOINT)
     if event is not None:
-        if not run(lambda core: replaying.replay_event(core, tenant, endpoint, event)):
+        if not run(lambda core: replaying.replay_event(core, commander(tenant), endpoint, event)):
             raise fail("The tenant has no such event.")
         Console().print("On its way.")
     elif since is not None:
@@ -195,12 +195,12 @@ def _replay_since(tenant: str, endpoint: str, since: datetime) -> None:
         def show(count: int, back_to: datetime) -> None:
             bar.update(task, completed=min(span, (now - back_to).total_seconds()), events=count)
 
-        count = run(lambda core: replaying.replay_since(core, tenant, endpoint, since, show))
+        count = run(lambda core: replaying.replay_since(core, commander(tenant), endpoint, since, show))
     Console().print(f"{count} events are on their way.", highlight=False)
 
 
 @webhook_app.command("remove")
 def remove(endpoint: EndpointArgument, tenant: TenantOption) -> None:
     """Remove an endpoint for good, with all that waits for it."""
-    if not run(lambda core: remove_endpoint(core, tenant, endpoint)):
+    if not run(lambda core: remove_endpoint(core, commander(tenant), endpoint)):
         raise fail(NO_ENDPOINT)

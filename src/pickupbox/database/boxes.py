@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import asyncpg
 
@@ -28,6 +29,16 @@ class BoxSetup:
     protection_seconds: int
     cooldown_seconds: int
     door_open_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRead:
+    """One box as its tenant sees it."""
+
+    id: str
+    active: bool
+    created_at: datetime
+    setup: BoxSetup
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +138,56 @@ async def insert(connection: Connection, tenant: str, box_id: str, setup: BoxSet
         list(codes),
     )
     return True
+
+
+async def read(connection: Connection, tenant: str, box_id: str) -> BoxRead | None:
+    row = await connection.fetchrow(
+        """
+        SELECT id, active, created_at, name, location_name, address, reservation_ttl_minutes, pickup_ttl_minutes,
+            protection_seconds, cooldown_seconds, door_open_seconds
+        FROM boxes WHERE tenant_id = $1 AND id = $2
+        """,
+        tenant,
+        box_id,
+    )
+    if row is None:
+        return None
+    found, active, created_at, *setup = row.values()
+    return BoxRead(found, active, created_at, BoxSetup(*setup))
+
+
+async def lock_setup(connection: Connection, tenant: str, box_id: str) -> BoxSetup | None:
+    """How the box is set up; its row is locked."""
+    row = await connection.fetchrow(
+        """
+        SELECT name, location_name, address, reservation_ttl_minutes, pickup_ttl_minutes, protection_seconds,
+            cooldown_seconds, door_open_seconds
+        FROM boxes WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE
+        """,
+        tenant,
+        box_id,
+    )
+    return BoxSetup(*row.values()) if row else None
+
+
+async def save_setup(connection: Connection, tenant: str, box_id: str, setup: BoxSetup) -> None:
+    await connection.execute(
+        """
+        UPDATE boxes SET name = $3, location_name = $4, address = $5, reservation_ttl_minutes = $6,
+            pickup_ttl_minutes = $7, protection_seconds = $8, cooldown_seconds = $9, door_open_seconds = $10
+        WHERE tenant_id = $1 AND id = $2
+        """,
+        tenant,
+        box_id,
+        setup.name,
+        setup.location_name,
+        setup.address,
+        setup.reservation_ttl_minutes,
+        setup.pickup_ttl_minutes,
+        setup.protection_seconds,
+        setup.cooldown_seconds,
+        setup.door_open_seconds,
+    )
 
 
 async def set_active(connection: Connection, tenant: str, box_id: str, *, active: bool) -> bool:

@@ -25,7 +25,7 @@ class Device:
 
 # Online is who was heard within four heartbeats and of whom the broker did not say that it is gone. Silent is who was
 # not heard although the broker said nothing: its last word is lost when no gateway listens.
-_PRESENCE = """
+PRESENCE = """
     CASE WHEN last_seen_at IS NULL THEN 'never' WHEN NOT online THEN 'offline'
         WHEN last_seen_at < now() - interval '60 seconds' THEN 'silent' ELSE 'online' END
 """
@@ -157,7 +157,7 @@ async def list_devices(connection: Connection, tenant: str) -> list[Device]:
     """The tenant's devices, the newest first."""
     rows = await connection.fetch(
         f"""
-        SELECT id, box_id, enrolled_at, certificate_until, revoked_at, last_seen_at, software, {_PRESENCE} FROM devices
+        SELECT id, box_id, enrolled_at, certificate_until, revoked_at, last_seen_at, software, {PRESENCE} FROM devices
         WHERE tenant_id = $1 ORDER BY id DESC LIMIT 1000
         """,
         tenant,
@@ -168,7 +168,7 @@ async def list_devices(connection: Connection, tenant: str) -> list[Device]:
 async def count_by_presence(connection: Connection) -> dict[str, int]:
     """How many devices that are not revoked are online, silent, offline, or were never heard."""
     rows = await connection.fetch(
-        f"SELECT {_PRESENCE} AS presence, count(*) FROM devices WHERE revoked_at IS NULL GROUP BY 1"
+        f"SELECT {PRESENCE} AS presence, count(*) FROM devices WHERE revoked_at IS NULL GROUP BY 1"
     )
     return dict.fromkeys(("online", "silent", "offline", "never"), 0) | {row["presence"]: row["count"] for row in rows}
 

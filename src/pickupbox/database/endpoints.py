@@ -115,6 +115,22 @@ async def read_secrets(connection: Connection, tenant: str, endpoint_id: str) ->
     return [Sealed(*row.values()) for row in rows]
 
 
+async def change(
+    connection: Connection, tenant: str, endpoint_id: str, description: str, event_types: Sequence[str] | None
+) -> bool:
+    return await _changed(
+        connection,
+        """
+        UPDATE webhook_endpoints SET description = $3, event_types = $4
+        WHERE tenant_id = $1 AND id = $2 AND removed_at IS NULL RETURNING true
+        """,
+        tenant,
+        endpoint_id,
+        description,
+        event_types,
+    )
+
+
 async def rotate(connection: Connection, tenant: str, endpoint_id: str, secret: Sealed, overlap_hours: int) -> bool:
     """A new secret; the one before signs too until the overlap ends."""
     return await _changed(

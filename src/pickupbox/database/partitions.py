@@ -22,6 +22,9 @@ PARTITIONED = (
     Partitioned("audit", days=28, ahead=2),
     Partitioned("webhook_attempts", days=1, ahead=14, keep=30),
     Partitioned("set_aside", days=1, ahead=14, keep=30),
+    Partitioned("api_requests", days=1, ahead=14, keep=7),
+    Partitioned("door_reports", days=1, ahead=14, keep=30),
+    Partitioned("figures", days=28, ahead=2, keep=400),
 )
 _EPOCH = date(2024, 1, 1)
 

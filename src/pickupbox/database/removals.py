@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from pickupbox.database.connection import Connection
 
+EMERGENCY_MINUTES = 15  # so long the first person's word counts
+
 
 @dataclass(frozen=True, slots=True)
 class Removal:
     command_id: str | None
     cycle: str  # none, open or closed
-    emergency_by: str | None
+    emergency_by: str | None  # whose word still counts
 
 
 async def begin(connection: Connection, tenant: str, shipment_id: str, command_id: str) -> None:
@@ -26,13 +28,23 @@ async def begin(connection: Connection, tenant: str, shipment_id: str, command_i
     )
 
 
+async def void(connection: Connection, tenant: str, shipment_id: str) -> None:
+    """What the door has shown counts no more; the next command begins anew."""
+    await connection.execute(
+        "UPDATE removals SET cycle = 'none', command_id = NULL WHERE tenant_id = $1 AND shipment_id = $2",
+        tenant,
+        shipment_id,
+    )
+
+
 async def vouch(connection: Connection, tenant: str, shipment_id: str, operator: str, reason: str) -> None:
     """The first of two people says that the compartment is empty."""
     await connection.execute(
         """
-        INSERT INTO removals (tenant_id, shipment_id, emergency_by, emergency_reason) VALUES ($1, $2, $3, $4)
+        INSERT INTO removals (tenant_id, shipment_id, emergency_by, emergency_reason, emergency_at)
+        VALUES ($1, $2, $3, $4, now())
         ON CONFLICT (shipment_id) DO UPDATE SET emergency_by = EXCLUDED.emergency_by,
-            emergency_reason = EXCLUDED.emergency_reason
+            emergency_reason = EXCLUDED.emergency_reason, emergency_at = EXCLUDED.emergency_at
         """,
         tenant,
         shipment_id,
@@ -43,9 +55,13 @@ async def vouch(connection: Connection, tenant: str, shipment_id: str, operator:
 
 async def find(connection: Connection, tenant: str, shipment_id: str) -> Removal | None:
     row = await connection.fetchrow(
-        "SELECT command_id, cycle, emergency_by FROM removals WHERE tenant_id = $1 AND shipment_id = $2 FOR UPDATE",
+        """
+        SELECT command_id, cycle, CASE WHEN emergency_at > now() - make_interval(mins => $3) THEN emergency_by END
+        FROM removals WHERE tenant_id = $1 AND shipment_id = $2 FOR UPDATE
+        """,
         tenant,
         shipment_id,
+        EMERGENCY_MINUTES,
     )
     return Removal(*row.values()) if row else None
 

@@ -96,11 +96,16 @@ def _live(row: Row) -> Live:
     return Live(*values[:4], Stage(values[4]), *values[5:8], Sealed(*values[8:]))  # type: ignore[call-arg] # ten of them
 
 
-async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> dict[str, bool]:
-    """Whether each device holds the newest roster of its box and nothing has changed since.
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How the roster that a device holds compares with its box's newest."""
 
-    For those that do not, a new one is made soon, and so is the first one of a box.
-    """
+    leased: bool  # it is the newest, and nothing has changed since
+    unconfirmed: bool  # the box's word that it holds it never came
+
+
+async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> dict[str, Compared]:
+    """What each device holds; of those that do not have the newest, a new one is made soon, and the first of a box."""
     rows = await connection.fetch(
         """
         WITH held AS (
@@ -110,9 +115,10 @@ async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> di
             ) AS d
         ), compared AS (
             SELECT h.*, r.version IS NOT DISTINCT FROM h.version AS newest, c.id IS NOT NULL AS changed,
-                r.version IS NULL AS first
+                r.version IS NULL AS first,
+                coalesce(r.confirmed < h.version AND h.version <= r.version, false) AS unconfirmed
             FROM held h
-            LEFT JOIN LATERAL (SELECT version FROM rosters WHERE box_id = h.box_id LIMIT 1) AS r ON true
+            LEFT JOIN LATERAL (SELECT version, confirmed FROM rosters WHERE box_id = h.box_id LIMIT 1) AS r ON true
             LEFT JOIN LATERAL (SELECT id FROM roster_changes WHERE box_id = h.box_id LIMIT 1) AS c ON true
         ), begun AS (
             INSERT INTO rosters (tenant_id, box_id, version) SELECT tenant_id, box_id, version FROM compared WHERE first
@@ -124,12 +130,12 @@ async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> di
             INSERT INTO roster_changes (tenant_id, box_id)
             SELECT tenant_id, box_id FROM compared WHERE NOT newest AND NOT changed
         )
-        SELECT id, newest AND NOT changed AS leased FROM compared
+        SELECT id, newest AND NOT changed AS leased, unconfirmed FROM compared
         """,
         [device for device, _ in held],
         [version for _, version in held],
     )
-    return {row["id"]: row["leased"] for row in rows}
+    return {row["id"]: Compared(row["leased"], row["unconfirmed"]) for row in rows}
 
 
 async def confirm(connection: Connection, device_id: str, version: int) -> None:

@@ -30,6 +30,10 @@ class ApiKey:
     created_at: datetime
     revoked_at: datetime | None
     last_used_at: datetime | None
+    revoke_at: datetime | None = None  # when it ends by itself, after a rotation
+
+    def lives(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.revoke_at is None or self.revoke_at > now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class KeyHolder:
     key_id: str
     rate_per_second: int
     rate_burst: int
+
+
+_KEY = "tenant_id, id, name, shown, secret_id, created_at, revoked_at, last_used_at, revoke_at"
+_LIVE = "revoked_at IS NULL AND (revoke_at IS NULL OR revoke_at > now())"
 
 
 async def insert(connection: Connection, tenant_id: str, name: str) -> None:
@@ -68,25 +76,34 @@ async def insert_key(
 ) -> bool:
     """Keep a key in the first free slot of its name; False if both slots hold a live one or there is no such
     tenant."""
+    await connection.execute(
+        """
+        UPDATE api_keys SET revoked_at = revoke_at
+        WHERE tenant_id = $1 AND name = $2 AND revoked_at IS NULL AND revoke_at <= now()
+        """,
+        tenant,
+        name,
+    )
     try:
-        kept = await connection.fetchval(
-            """
-            INSERT INTO api_keys (tenant_id, id, name, slot, shown, secret_id, hmac)
-            SELECT $1, $2, $3, free.slot, $4, $5, $6 FROM generate_series(1, 2) AS free (slot)
-            WHERE NOT EXISTS (
-                SELECT FROM api_keys k
-                WHERE k.tenant_id = $1 AND k.name = $3 AND k.slot = free.slot AND k.revoked_at IS NULL
+        async with connection.transaction():
+            kept = await connection.fetchval(
+                """
+                INSERT INTO api_keys (tenant_id, id, name, slot, shown, secret_id, hmac)
+                SELECT $1, $2, $3, free.slot, $4, $5, $6 FROM generate_series(1, 2) AS free (slot)
+                WHERE NOT EXISTS (
+                    SELECT FROM api_keys k
+                    WHERE k.tenant_id = $1 AND k.name = $3 AND k.slot = free.slot AND k.revoked_at IS NULL
+                )
+                ORDER BY free.slot LIMIT 1
+                RETURNING true
+                """,
+                tenant,
+                key_id,
+                name,
+                shown,
+                secret_id,
+                hmac,
             )
-            ORDER BY free.slot LIMIT 1
-            RETURNING true
-            """,
-            tenant,
-            key_id,
-            name,
-            shown,
-            secret_id,
-            hmac,
-        )
     except (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError):
         return False
     return kept is not None
@@ -94,26 +111,38 @@ async def insert_key(
 
 async def list_keys(connection: Connection, tenant: str) -> list[ApiKey]:
     rows = await connection.fetch(
-        """
-        SELECT tenant_id, id, name, shown, secret_id, created_at, revoked_at, last_used_at FROM api_keys
-        WHERE tenant_id = $1 ORDER BY created_at DESC LIMIT 1000
-        """,
-        tenant,
+        f"SELECT {_KEY} FROM api_keys WHERE tenant_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1000", tenant
     )
     return [ApiKey(*row.values()) for row in rows]
+
+
+async def find_key(connection: Connection, tenant: str, key_id: str) -> ApiKey | None:
+    row = await connection.fetchrow(f"SELECT {_KEY} FROM api_keys WHERE tenant_id = $1 AND id = $2", tenant, key_id)
+    return ApiKey(*row.values()) if row else None
 
 
 async def revoke_key(connection: Connection, tenant: str, key_id: str) -> bool:
     """False if the tenant has no such live key."""
     revoked = await connection.fetchval(
-        """
-        UPDATE api_keys SET revoked_at = now() WHERE tenant_id = $1 AND id = $2 AND revoked_at IS NULL
-        RETURNING true
-        """,
+        f"UPDATE api_keys SET revoked_at = now() WHERE tenant_id = $1 AND id = $2 AND {_LIVE} RETURNING true",
         tenant,
         key_id,
     )
     return revoked is not None
+
+
+async def revoke_key_in(connection: Connection, tenant: str, key_id: str, hours: int | None) -> bool:
+    """Let a live key end after so many hours, or not by itself; False if the tenant has no such live key."""
+    changed = await connection.fetchval(
+        f"""
+        UPDATE api_keys SET revoke_at = now() + make_interval(hours => $3)
+        WHERE tenant_id = $1 AND id = $2 AND {_LIVE} RETURNING true
+        """,
+        tenant,
+        key_id,
+        hours,
+    )
+    return changed is not None
 
 
 async def find_key_holders(connection: Connection, wanted: Sequence[tuple[bytes, ...]]) -> Sequence[KeyHolder | None]:
@@ -125,7 +154,7 @@ async def find_key_holders(connection: Connection, wanted: Sequence[tuple[bytes,
         -- Lateral: a plan made while the table is empty must go by the key, too.
         CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE hmac = w.hmac LIMIT 1) AS k
         JOIN tenants t ON t.id = k.tenant_id
-        WHERE k.revoked_at IS NULL
+        WHERE k.revoked_at IS NULL AND (k.revoke_at IS NULL OR k.revoke_at > now())
         """,
         [hmac for hmacs in wanted for hmac in hmacs],
         [place for place, hmacs in enumerate(wanted) for _ in hmacs],

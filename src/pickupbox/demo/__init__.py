@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from pickupbox.demo.processes import broker_answers, folder_of, page_ports, running, take_port
+from pickupbox.demo.seeding import PEOPLE, Seeded, all_heard, seed
 from pickupbox.demo.seeding import DemoError as DemoError
-from pickupbox.demo.seeding import Seeded, all_heard, seed
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 HEARD_SECONDS = 30
@@ -29,9 +29,9 @@ class Demo:
     other_api_key: str
     tenant: str
     database_url: str
-    admin_url: str | None = None
-    admin_email: str | None = None
-    admin_password: str | None = None
+    admin_url: str
+    admin_email: str
+    admin_password: str
     box_pages: dict[str, str] = field(default_factory=dict)
 
 
@@ -50,11 +50,12 @@ def run(server_url: str, port: int, *, fresh: bool, as_json: bool) -> None:
     began = datetime.now(UTC)
     try:
         seeded = asyncio.run(seed(server_url, f"pickupbox_demo_{port}", mqtt_url, fresh=fresh))
-        pages = page_ports(port, len(seeded.boxes)) if with_boxes else []
-        with running(seeded, port, pages, folder_of(port, fresh=fresh)) as children:
+        *pages, admin_port = page_ports(port, len(seeded.boxes) + 1)
+        pages = pages if with_boxes else []
+        with running(seeded, port, admin_port, pages, folder_of(port, fresh=fresh)) as children:
             if with_boxes:
                 asyncio.run(_wait_until_heard(seeded, began))
-            _say(_demo(seeded, port, pages), as_json=as_json)
+            _say(_demo(seeded, port, admin_port, pages), as_json=as_json)
             while all(child.poll() is None for child in children):
                 time.sleep(0.2)
             raise DemoError("A process of the demo ended by itself; its last words are above.")
@@ -78,13 +79,16 @@ async def _wait_until_heard(seeded: Seeded, since: datetime) -> None:
         ) from None
 
 
-def _demo(seeded: Seeded, port: int, pages: Sequence[int]) -> Demo:
+def _demo(seeded: Seeded, port: int, admin_port: int, pages: Sequence[int]) -> Demo:
     return Demo(
         base_url=f"http://127.0.0.1:{port}/v1",
         api_key=seeded.api_key,
         other_api_key=seeded.other_api_key,
         tenant=seeded.tenant,
         database_url=seeded.settings.database_url,
+        admin_url=f"http://127.0.0.1:{admin_port}/",
+        admin_email=PEOPLE[0][0],
+        admin_password=seeded.password,
         box_pages={box.id: f"http://127.0.0.1:{page}/" for box, page in zip(seeded.boxes, pages, strict=False)},
     )
 
@@ -105,6 +109,8 @@ def _say(demo: Demo, *, as_json: bool) -> None:
   curl -s $BASE_URL/boxes -H "Authorization: Bearer $API_KEY"
 
 {_pages(demo)}
+The administration: [bold]{demo.admin_url}[/bold]
+  {" or ".join(email for email, *_ in PEOPLE)}, password [bold]{demo.admin_password}[/bold]
 
 The README walks a shipment through its whole life. Reference: {demo.base_url}/docs
 With the last two, every other command acts on this sandbox: pickupbox webhook add --tenant $TENANT …

@@ -52,7 +52,7 @@ def folder_of(port: int, *, fresh: bool) -> Path:
 
 
 def page_ports(port: int, count: int) -> list[int]:
-    """A port for each page: those behind the API's, where they are free."""
+    """A port for each page: those behind the API's, where they are free; the last is the administration's."""
     ports: list[int] = []
     for wanted in range(port + 1, port + 1 + count):
         with socket.socket() as trial:
@@ -66,10 +66,17 @@ def page_ports(port: int, count: int) -> list[int]:
 
 
 @contextmanager
-def running(seeded: Seeded, port: int, pages: Sequence[int], folder: Path) -> Iterator[Sequence[Process]]:
-    """All processes, until the end of the block; the API is ready. A gateway and boxes only where there are pages."""
+def running(
+    seeded: Seeded, port: int, admin_port: int, pages: Sequence[int], folder: Path
+) -> Iterator[Sequence[Process]]:
+    """All processes, until the end of the block; API and administration are ready. A gateway and boxes only where there
+    are pages of boxes."""
     quiet = {"PICKUPBOX_LOG_LEVEL": "warning"} | os.environ | seeded.variables
-    commands = [["api", "--port", str(port)], ["worker"], *([["gateway"]] if pages else [])]
+    quiet["PICKUPBOX_ADMIN_URL"] = f"http://127.0.0.1:{admin_port}"
+    served = {"api": port, "admin": admin_port}
+    commands = [*([name, "--port", str(at)] for name, at in served.items()), ["worker"]]
+    if pages:
+        commands.append(["gateway"])
     children: list[Process] = []
     try:
         for command in commands:
@@ -77,7 +84,8 @@ def running(seeded: Seeded, port: int, pages: Sequence[int], folder: Path) -> It
         for box, page in zip(seeded.boxes, pages, strict=False):
             own = quiet | _box_variables(box, seeded, folder)
             children.append(_start(["pickupbox.box", "run", "--page", str(page)], own, stdout=subprocess.DEVNULL))
-        _wait_until_ready(f"http://127.0.0.1:{port}/readyz", children)
+        for name, at in served.items():
+            _wait_until_ready(name, f"http://127.0.0.1:{at}/readyz", children)
         yield children
     finally:
         _stop(children)
@@ -97,7 +105,7 @@ def _box_variables(box: SeededBox, seeded: Seeded, folder: Path) -> dict[str, st
     }
 
 
-def _wait_until_ready(url: str, children: Sequence[Process]) -> None:
+def _wait_until_ready(name: str, url: str, children: Sequence[Process]) -> None:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if any(child.poll() is not None for child in children):
@@ -108,7 +116,7 @@ def _wait_until_ready(url: str, children: Sequence[Process]) -> None:
                     return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
-    raise DemoError("The API did not become ready; its last words are above.")
+    raise DemoError(f"`pickupbox {name}` did not become ready; its last words are above.")
 
 
 def _stop(children: Sequence[Process]) -> None:

@@ -6,17 +6,20 @@ from datetime import UTC, datetime
 
 from pickupbox.certificates import new_authority
 from pickupbox.database import boxes, deployments, devices, schema, tenants
+from pickupbox.domain.roles import Role
 from pickupbox.settings import Settings
 from pickupbox.usecases.boxes import add_box, codes, default_setup
 from pickupbox.usecases.core import Caller, Core, open_core
 from pickupbox.usecases.devices import device_for
 from pickupbox.usecases.partitions import keep_partitions
+from pickupbox.usecases.team import add_user, list_team
 from pickupbox.usecases.tenants import add_tenant, issue_key
 from pickupbox.vault import new_secret
 
 KEY_NAME = "demo"
 RATE = 100_000
 COMPARTMENTS = 12
+PEOPLE = (("admin@demo.example", "Ada Admin", Role.OWNER), ("operator@demo.example", "Otto Operator", Role.OPERATOR))
 STREETS = (("Central Station", "Platform 1"), ("Market Square", "Beside the fountain"))
 
 
@@ -39,6 +42,7 @@ class Seeded:
     api_key: str
     other_api_key: str
     boxes: tuple[SeededBox, ...]
+    password: str  # of all its people
 
 
 async def seed(server_url: str, name: str, mqtt_url: str, *, fresh: bool) -> Seeded:
@@ -59,10 +63,11 @@ async def seed(server_url: str, name: str, mqtt_url: str, *, fresh: bool) -> See
         first, key = await _tenant(core, "Demo shop")
         second, other_key = await _tenant(core, "Other shop")
         seeded = [await _boxes(core, tenant) for tenant in (first, second)]
+        password = await _people(core, first)
     finally:
         await core.db.close()
     variables = {f"PICKUPBOX_{name.upper()}": value for name, value in chosen.items()}
-    return Seeded(settings, variables, first, key, other_key, tuple(seeded[0] + seeded[1]))
+    return Seeded(settings, variables, first, key, other_key, tuple(seeded[0] + seeded[1]), password)
 
 
 async def all_heard(seeded: Seeded, since: datetime) -> bool:
@@ -109,10 +114,20 @@ async def _tenant(core: Core, name: str) -> tuple[str, str]:
         for key in await tenants.list_keys(connection, tenant):
             if key.name == KEY_NAME and key.revoked_at is None:
                 await tenants.revoke_key(connection, tenant, key.id)
-    issued = await issue_key(core, tenant, KEY_NAME)
+    issued = await issue_key(core, Caller(tenant, "demo"), KEY_NAME)
     if issued is None:
         raise DemoError("Another demo is starting on the same database: wait for it, or choose another --port.")
     return tenant, issued.api_key
+
+
+async def _people(core: Core, tenant: str) -> str:
+    """Those who can sign in, made if they are missing; their password, which follows from the demo's own secret."""
+    password = f"demo-{core.vault.page_token(b'password of the demo')[:16]}"
+    known = {person.email for person in await list_team(core, tenant)}
+    for email, name, role in PEOPLE:
+        if email not in known:
+            await add_user(core, tenant, email, name, role, password)
+    return password
 
 
 async def _boxes(core: Core, tenant: str) -> list[SeededBox]:

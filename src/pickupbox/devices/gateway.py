@@ -14,6 +14,7 @@ from pickupbox.certificates import RequestRefusedError
 from pickupbox.database import commands, presence, rosters
 from pickupbox.database.aside import Unread
 from pickupbox.database.presence import Beat
+from pickupbox.database.rosters import Compared
 from pickupbox.devices.aside import Aside, unread_of
 from pickupbox.devices.messages import (
     Ack,
@@ -234,19 +235,22 @@ class Gateway:
             if presences:
                 await presence.note(connection, presences)
             held = [(device, beat.roster) for device, beat in beats.items() if beat.roster is not None]
-            leased = await rosters.compare(connection, held) if held else {}
-        if not all(leased.values()):
-            self._core.db.ring()  # a roster is to be made, by whichever gateway hears it first
-        self._later(self._answer_beats(beats, committed, leased))
+            compared = await rosters.compare(connection, held) if held else {}
+        # Pages show who is there and when it was last heard; and a roster may be to be made, by whoever hears it first.
+        self._core.db.ring()
+        for device, version in held:
+            if device in compared and compared[device].unconfirmed:
+                self._later(self._confirm(device, version))  # its own word for that was lost
+        self._later(self._answer_beats(beats, committed, compared))
 
     async def _answer_beats(
-        self, beats: dict[str, Heartbeat], committed: list[int | None], leased: dict[str, bool]
+        self, beats: dict[str, Heartbeat], committed: list[int | None], compared: dict[str, Compared]
     ) -> None:
         environment = self._core.environment
         for (device, beat), seq in zip(beats.items(), committed, strict=True):
             if seq is None:
                 continue
-            roster = beat.roster if leased.get(device) else None
+            roster = beat.roster if device in compared and compared[device].leased else None
             ack = self._new(Ack, boot=beat.boot, seq=seq, about=beat.id, environment=environment, roster=roster)
             await self._publish(device, ack)
             if beat.seq > seq:
@@ -286,7 +290,14 @@ class Gateway:
 
 def _entry(device: str, message: Journaled) -> Entry:
     return Entry(
-        device, message.boot, message.seq, message.happening, message.compartment, message.command, message.reason
+        device,
+        message.boot,
+        message.seq,
+        message.happening,
+        message.compartment,
+        message.command,
+        message.reason,
+        message.at,
     )
 
 

@@ -185,6 +185,15 @@ class SecondPersonNeeded(Conflict):
     code = "second_person_needed"
 
 
+class DoorCodeWrong(Conflict):
+    """The code that was typed is not the one on this compartment's door.
+
+    Stand before the door, and type the code that is written on it.
+    """
+
+    code = "door_code_wrong"
+
+
 class BoxNotConnected(Conflict):
     """The box has no device that could open its doors.
 
@@ -192,6 +201,24 @@ class BoxNotConnected(Conflict):
     """
 
     code = "box_not_connected"
+
+
+class NotAllowed(Refusal):
+    """Your role does not allow this.
+
+    Ask an owner or administrator of your team, who can do it or change your role.
+    """
+
+    code = "not_allowed"
+
+
+class FormNotOurs(Refusal):
+    """This form was not sent from a page of ours, or the page was too old.
+
+    Go back, load the page again, and send the form once more.
+    """
+
+    code = "form_not_ours"
 
 
 class ValidationFailed(Refusal):

@@ -66,7 +66,7 @@ async def _tenant(core: Core) -> tuple[str, IssuedKey]:
         for key in await tenants.list_keys(connection, tenant):
             if key.name == KEY_NAME and key.revoked_at is None:
                 await tenants.revoke_key(connection, tenant, key.id)
-    issued = await issue_key(core, tenant, KEY_NAME)
+    issued = await issue_key(core, Caller(tenant, KEY_NAME), KEY_NAME)
     if issued is None:
         raise FleetError("Other fleets are starting on this sandbox: only one can play at a time.")
     return tenant, issued

@@ -50,7 +50,7 @@ class Street:
         finally:
             await shop.close()
             with suppress(TemporarilyUnavailable):  # then the next fleet does it
-                await revoke_key(self._core, ground.tenant, ground.key.id)
+                await revoke_key(self._core, Caller(ground.tenant, "fleet operator"), ground.key.id)
 
     async def _open(self, places: tuple[Place, ...]) -> None:
         """Every box has reached the broker. A few at a time: a broker that is knocked down helps nobody."""

@@ -21,6 +21,7 @@ class Core:
     cell: str
     webhook_loopback: bool = False  # whether webhooks may go to this machine
     authority: Authority | None = None  # what signs the certificates of boxes
+    admin_url: str = "http://127.0.0.1:8090"  # where people reach the administration
 
     def new_id(self, prefix: str) -> str:
         return identifier(prefix, self.cell, time.time_ns() // 1_000_000, os.urandom(10))
@@ -43,4 +44,12 @@ def new_pin() -> str:
 def open_core(settings: Settings) -> Core:
     db = Database(settings.database_url, size=settings.database_pool)
     vault = Vault(settings.vault_secrets())
-    return Core(db, vault, settings.environment, settings.cell, settings.webhook_loopback, settings.authority())
+    return Core(
+        db,
+        vault,
+        settings.environment,
+        settings.cell,
+        settings.webhook_loopback,
+        settings.authority(),
+        settings.admin_url,
+    )

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, zip_longest
 
-from pickupbox.database import aside, commands, doors, journals, removals, shipments
+from pickupbox.database import aside, commands, door_reports, doors, journals, removals, shipments
 from pickupbox.database.aside import Unread
 from pickupbox.database.commands import Command
 from pickupbox.database.connection import Connection
+from pickupbox.database.door_reports import Report
 from pickupbox.database.shipments import Locked, Recording
 from pickupbox.domain.doors import Happening, Purpose, leaves_doubt, triggers_of
 from pickupbox.domain.grants import mark_of, read_offline_command
@@ -28,6 +30,7 @@ class Entry:
     compartment: str | None
     command_id: str | None
     reason: str | None
+    occurred_at: datetime | None = None  # by the box's own clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,34 @@ async def _apply(core: Core, tx: Connection, due: Sequence[tuple[Entry, journals
     ]
     if outcomes:
         await commands.note(tx, outcomes)
+    await door_reports.insert(tx, [_report(entry, progress, given, behind) for entry, progress in due])
     for recording in chain.from_iterable(steps):
         STEPS.labels(recording.advance.trigger).inc()
+
+
+def _report(
+    entry: Entry, progress: journals.Progress, given: Mapping[str, Command], behind: Mapping[tuple[str, str], Locked]
+) -> Report:
+    """The entry as history keeps it: about its command's shipment, else about the one behind the door."""
+    command = given.get(entry.command_id or "")
+    if command is not None and command.box_id != progress.box_id:
+        command = None
+    own = read_offline_command(entry.command_id) if entry.command_id is not None else None
+    locked = behind.get((progress.box_id, entry.compartment or ""))
+    return Report(
+        tenant_id=progress.tenant_id,
+        box_id=progress.box_id,
+        device_id=entry.device_id,
+        boot=entry.boot,
+        seq=entry.seq,
+        occurred_at=entry.occurred_at,
+        happening=entry.happening,
+        code=entry.compartment,
+        command_id=entry.command_id,
+        purpose=command.purpose if command else own[0] if own else None,
+        shipment_id=command.shipment_id if command else locked.shipment.id if locked else None,
+        reason=entry.reason,
+    )
 
 
 def _steps(core: Core, locked: Locked, triggers: Sequence[Trigger]) -> list[Recording]:

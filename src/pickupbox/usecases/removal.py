@@ -7,6 +7,7 @@ from pickupbox.database.shipments import Locked
 from pickupbox.domain.doors import Purpose
 from pickupbox.domain.errors import (
     BoxNotConnected,
+    DoorCodeWrong,
     NotAwaitingRemoval,
     RemovalCycleMissing,
     SecondPersonNeeded,
@@ -55,10 +56,25 @@ async def confirm_empty(core: Core, operator: Caller, shipment_id: str) -> Shipm
         return await record(tx, prepare(core, locked, Trigger.REMOVE))
 
 
-async def release_in_emergency(core: Core, operator: Caller, shipment_id: str, reason: str) -> Shipment | None:
-    """Without the door's word, two different people vouch for it. None after the first of them."""
+async def leave_contents(core: Core, operator: Caller, shipment_id: str) -> None:
+    """The operator has looked, and something is still inside: it stays held, and the door must be opened again."""
+    async with moving(core) as tx:
+        await _held(tx, operator.tenant, shipment_id)
+        await removals.void(tx, operator.tenant, shipment_id)
+        await note(core, tx, operator, "removal.still_has_contents", shipment_id)
+
+
+async def release_in_emergency(
+    core: Core, operator: Caller, shipment_id: str, reason: str, *, typed_code: str | None = None
+) -> Shipment | None:
+    """Without the door's word, two different people vouch for it within 15 minutes. None after the first of them.
+
+    `typed_code` is what the person read off the door; None where people name the shipment by a command.
+    """
     async with moving(core) as tx:
         locked = await _held(tx, operator.tenant, shipment_id)
+        if typed_code is not None and typed_code.upper() != locked.shipment.compartment_code.upper():
+            raise DoorCodeWrong
         removal = await removals.find(tx, operator.tenant, shipment_id)
         await note(core, tx, operator, f"removal.emergency: {reason}", shipment_id)
         if removal is None or removal.emergency_by is None:

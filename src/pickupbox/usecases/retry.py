@@ -7,9 +7,19 @@ from pickupbox.domain.errors import (
     ShipmentNotFaulted,
 )
 from pickupbox.domain.lifecycle import Status, is_released
+from pickupbox.domain.shipment import Shipment
+from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.read import read
 from pickupbox.usecases.reserve import Reserved, Wish, reserve
+
+
+async def retry_by_hand(core: Core, person: Caller, shipment_id: str) -> Reserved:
+    """As retry, noted before it is done: a reservation is one statement with those of others."""
+    _refuse_unless_retryable(await read(core, person.tenant, shipment_id))
+    async with core.db.connection() as connection:
+        await note(core, connection, person, "shipment.retry", shipment_id)
+    return await retry(core, person, shipment_id)
 
 
 async def retry(core: Core, caller: Caller, shipment_id: str) -> Reserved:
@@ -18,10 +28,7 @@ async def retry(core: Core, caller: Caller, shipment_id: str) -> Reserved:
     Fault and release are final, so the original needs no lock.
     """
     original = await read(core, caller.tenant, shipment_id)
-    if original.status is not Status.FAULT:
-        raise ShipmentNotFaulted
-    if not is_released(original.stage):
-        raise CompartmentNotReleased
+    _refuse_unless_retryable(original)
     wish = Wish(
         box_id=original.box_id,
         external_order_id=original.external_order_id,
@@ -35,3 +42,10 @@ async def retry(core: Core, caller: Caller, shipment_id: str) -> Reserved:
         return await reserve(core, caller, wish)
     except BoxNotFound:
         raise NoCompartmentAvailable from None
+
+
+def _refuse_unless_retryable(original: Shipment) -> None:
+    if original.status is not Status.FAULT:
+        raise ShipmentNotFaulted
+    if not is_released(original.stage):
+        raise CompartmentNotReleased

@@ -6,9 +6,10 @@ from pickupbox.database import commands, devices
 from pickupbox.database.connection import Connection
 from pickupbox.domain.doors import SIMULATIONS, Simulation
 from pickupbox.domain.errors import InvalidSandboxTransition
-from pickupbox.domain.lifecycle import NotInTableError, Trigger
+from pickupbox.domain.lifecycle import TRANSITIONS, NotInTableError, Stage, Trigger
 from pickupbox.domain.shipment import Shipment
-from pickupbox.usecases.core import Core
+from pickupbox.usecases.audit import note
+from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.steps import lock, moving, prepare, record
 
 
@@ -31,10 +32,17 @@ TRIGGERS = {
 }
 
 
-async def simulate(core: Core, tenant: str, shipment_id: str, event: SandboxEvent) -> Shipment:
+def fitting(stage: Stage) -> list[SandboxEvent]:
+    """The events that fit a shipment at this stage."""
+    return [event for event, trigger in TRIGGERS.items() if (stage, trigger) in TRANSITIONS]
+
+
+async def simulate(
+    core: Core, tenant: str, shipment_id: str, event: SandboxEvent, *, person: Caller | None = None
+) -> Shipment:
     """Take the step that the event stands for; an event that does not fit changes nothing.
 
-    A virtual box follows: what lies behind its door is what the shipment says.
+    A virtual box follows: what lies behind its door is what the shipment says. What a person does is noted.
     """
     trigger = TRIGGERS[event]
     async with moving(core) as tx:
@@ -43,6 +51,8 @@ async def simulate(core: Core, tenant: str, shipment_id: str, event: SandboxEven
             recording = prepare(core, locked, trigger, simulated=True)
         except NotInTableError:
             raise InvalidSandboxTransition from None
+        if person is not None:
+            await note(core, tx, person, f"sandbox.{event}", shipment_id)
         shipment = await record(tx, recording)
         if trigger in SIMULATIONS:
             await _move_virtual_door(core, tx, tenant, shipment, SIMULATIONS[trigger])

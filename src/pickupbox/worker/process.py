@@ -7,7 +7,18 @@ from functools import partial
 from pickupbox.settings import Settings
 from pickupbox.telemetry import log
 from pickupbox.usecases.core import Core, open_core
-from pickupbox.worker import audit_chain, deadlines, devices, endpoints, partitions, retention, webhooks
+from pickupbox.worker import (
+    audit_chain,
+    deadlines,
+    devices,
+    endpoints,
+    figures,
+    mail,
+    partitions,
+    replays,
+    retention,
+    webhooks,
+)
 from pickupbox.worker.loops import repeat
 
 LOOPS = {
@@ -16,13 +27,16 @@ LOOPS = {
     "partitions": partitions.run,
     "retention": retention.run,
     "endpoints": endpoints.run,
+    "replays": replays.run,
     "devices": devices.run,
+    "figures": figures.run,
 }
 
 
 async def work(core: Core, settings: Settings, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as loops:
         loops.create_task(webhooks.run(core, settings, stop))
+        loops.create_task(repeat("mail", partial(mail.run, core, settings), stop))
         for name, run in LOOPS.items():
             loops.create_task(repeat(name, partial(run, core), stop))
 

@@ -17,11 +17,11 @@ from pickupbox.box.clock import ticks
 from pickupbox.box.doors import DoorState
 from pickupbox.box.drivers.virtual import VirtualDriver
 from pickupbox.box.page import words
-from pickupbox.box.page.grid import places
 from pickupbox.box.page.words import Said
 from pickupbox.box.program import Box
 from pickupbox.box.settings import BoxSettings
 from pickupbox.devices.messages import Ack, Direction, Heartbeat, Message, Open, PinAnswer
+from pickupbox.domain.cabinet import places
 
 LINES = 200
 KEYS_AT_ONCE = 16

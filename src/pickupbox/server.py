@@ -1,4 +1,4 @@
-"""The API's processes: Granian in front, one metrics page for all of them."""
+"""The HTTP processes, of the API and of the administration: Granian in front, one metrics page for all of them."""
 
 import multiprocessing
 import os
@@ -13,8 +13,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 STOP_SECONDS = 5
 
 
-def serve(host: str, port: int, workers: int, metrics_port: int | None) -> None:
-    """Serve until SIGTERM; a worker that dies is started again."""
+def serve(app: str, host: str, port: int, workers: int, metrics_port: int | None) -> None:
+    """Serve the app that `module:factory` makes, until SIGTERM; a worker that dies is started again."""
     # Spawned, not forked: each worker then counts into files that the metrics page adds up.
     multiprocessing.set_start_method("spawn", force=True)
     with tempfile.TemporaryDirectory(prefix="pickupbox-metrics-") as folder:
@@ -24,7 +24,7 @@ def serve(host: str, port: int, workers: int, metrics_port: int | None) -> None:
             MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
             start_http_server(metrics_port, addr=host, registry=registry)
         Granian(
-            "pickupbox.api.app:create",
+            app,
             factory=True,
             address=host,
             port=port,

@@ -1,0 +1,38 @@
+"""Rosters over a real broker."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from pickupbox.devices.messages import Heartbeat, Roster
+from pickupbox.settings import Settings
+from pickupbox.usecases.core import Core
+from tests.devices.street import Box, add_device, ask, box_at, gateway
+from tests.support.shop import Shop
+from tests.worker.waiting import until
+
+
+@pytest_asyncio.fixture
+async def box(shop: Shop, core: Core, on_broker: Settings) -> AsyncIterator[Box]:
+    async with gateway(core, on_broker), box_at(on_broker, await add_device(shop)) as box:
+        await box.beat()
+        yield box
+
+
+async def beat(box: Box, roster: int) -> None:
+    await box.say(Heartbeat, boot=box.boot, seq=box.seq, open_doors=[], software="test", roster=roster)
+
+
+async def test_a_heartbeat_confirms_a_roster_when_the_boxs_own_word_was_lost(shop: Shop, core: Core, box: Box) -> None:
+    await beat(box, 0)
+    await box.hear(Roster)
+    await shop.cancel(await shop.reserved("A"))
+    without_the_pin: Roster = await box.hear(Roster, grants=[])
+    withheld = "SELECT code FROM compartments WHERE box_id = $1 AND withheld_until IS NOT NULL"
+    assert await ask(core, withheld, shop.box_id) == [("A1",)]
+    await beat(box, without_the_pin.version)
+
+    async def is_free() -> bool:
+        return await ask(core, withheld, shop.box_id) == []
+
+    await until(is_free, seconds=10)
