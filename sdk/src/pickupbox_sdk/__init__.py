@@ -1,0 +1,73 @@
+"""The Python client of Pickupbox: `Pickupbox`, `AsyncPickupbox`, and `webhooks.verify`."""
+
+from pickupbox_sdk import webhooks
+from pickupbox_sdk.async_client import AsyncPickupbox
+from pickupbox_sdk.client import Pickupbox
+from pickupbox_sdk.errors import (
+    ApiError,
+    BoxNotFound,
+    CompartmentNotReleased,
+    Conflict,
+    ConnectionFailed,
+    EventNotFound,
+    ExternalOrderConflict,
+    InternalError,
+    InvalidApiKey,
+    InvalidRequest,
+    InvalidSandboxTransition,
+    MethodNotAllowed,
+    NoCompartmentAvailable,
+    NotFound,
+    PickupboxError,
+    PinNotAvailable,
+    RateLimited,
+    ShipmentNotCancellable,
+    ShipmentNotFaulted,
+    ShipmentNotFound,
+    TemporarilyUnavailable,
+    UnexpectedAnswer,
+    ValidationFailed,
+)
+from pickupbox_sdk.models import Box, CreatedShipment, Event, EventData, EventPage, PickupPin, Shipment
+from pickupbox_sdk.states import CompartmentState, EventType, Status
+from pickupbox_sdk.webhooks import VerificationFailed
+
+__all__ = [
+    "ApiError",
+    "AsyncPickupbox",
+    "Box",
+    "BoxNotFound",
+    "CompartmentNotReleased",
+    "CompartmentState",
+    "Conflict",
+    "ConnectionFailed",
+    "CreatedShipment",
+    "Event",
+    "EventData",
+    "EventNotFound",
+    "EventPage",
+    "EventType",
+    "ExternalOrderConflict",
+    "InternalError",
+    "InvalidApiKey",
+    "InvalidRequest",
+    "InvalidSandboxTransition",
+    "MethodNotAllowed",
+    "NoCompartmentAvailable",
+    "NotFound",
+    "PickupPin",
+    "Pickupbox",
+    "PickupboxError",
+    "PinNotAvailable",
+    "RateLimited",
+    "Shipment",
+    "ShipmentNotCancellable",
+    "ShipmentNotFaulted",
+    "ShipmentNotFound",
+    "Status",
+    "TemporarilyUnavailable",
+    "UnexpectedAnswer",
+    "ValidationFailed",
+    "VerificationFailed",
+    "webhooks",
+]
