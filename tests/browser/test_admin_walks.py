@@ -124,6 +124,7 @@ async def test_an_operator_with_a_phone_removes_a_parcel_while_somebody_else_mov
         await phone.get_by_role("button", name=f"Open {door}").click()
         await shows(phone, "empty_it")
         await phone.screenshot(path=picture("walk-removal-3-empty"))
+        await expect(box.locator('[data-sensed="open"]')).to_have_count(1)
         await box.get_by_role("button", name=f"Take the parcel out of {door}").click()
         await box.get_by_role("button", name=f"Door {door}:").click()
         await shows(phone, "confirm")

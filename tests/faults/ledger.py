@@ -1,7 +1,7 @@
 """Every report of a door that the service committed, and whether they are the door cycles that there were.
 
-The service keeps how each door stands, not how it got there. So the tests' database notes each change in the same
-commit: a report that were taken twice, lost, or taken for another shipment would be seen here.
+The service's own history of reports is not asked: the tests' database notes each change of a door by itself, in the
+same commit. A report that were taken twice, lost, or taken for another shipment would be seen here.
 """
 
 import re
@@ -13,21 +13,21 @@ from pickupbox.database.connection import Connection
 from tests.faults.station import Station
 
 NOTES = """
-CREATE TABLE door_reports (
+CREATE TABLE noted_doors (
     number bigint GENERATED ALWAYS AS IDENTITY,
     box_id text NOT NULL,
     code text NOT NULL,
     is_open boolean NOT NULL,
     shipment_id text  -- that held the compartment
 );
-CREATE FUNCTION note_door_report() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_door() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO door_reports (box_id, code, is_open, shipment_id)
+    INSERT INTO noted_doors (box_id, code, is_open, shipment_id)
     SELECT NEW.box_id, NEW.code, NEW.is_open, c.shipment_id FROM compartments c
     WHERE c.tenant_id = NEW.tenant_id AND c.box_id = NEW.box_id AND c.code = NEW.code;
     RETURN NULL;
 END $$;
-CREATE TRIGGER note_door_report AFTER INSERT OR UPDATE ON doors FOR EACH ROW EXECUTE FUNCTION note_door_report();
+CREATE TRIGGER note_door AFTER INSERT OR UPDATE ON doors FOR EACH ROW EXECUTE FUNCTION note_door();
 """
 
 _CYCLE = "door_opened door_closed"
@@ -63,7 +63,7 @@ async def differences(connection: Connection, stations: Sequence[Station], tally
 
 async def _reported(connection: Connection) -> dict[Place, list[tuple[bool, str]]]:
     found = defaultdict(list)
-    for row in await connection.fetch("SELECT box_id, code, is_open, shipment_id FROM door_reports ORDER BY number"):
+    for row in await connection.fetch("SELECT box_id, code, is_open, shipment_id FROM noted_doors ORDER BY number"):
         found[row["box_id"], row["code"]].append((row["is_open"], row["shipment_id"]))
     return found
 

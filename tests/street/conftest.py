@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from tests.street.corner import CODES, Corner, until
 from tests.support.databases import environment_of, own_database
 from tests.support.processes import Process
 from tests.support.shop import Shop, open_shop
-from tests.webhooks.receiving import open_receiver, subscribe
+from tests.webhooks.receiving import Receiver, open_receiver, subscribe
 
 
 @pytest.fixture(scope="module")
@@ -57,24 +59,44 @@ def app(core: Core) -> ASGIApp:
 
 @pytest_asyncio.fixture
 async def corner(core: Core, app: ASGIApp, broker: Broker, tmp_path: Path) -> AsyncIterator[Corner]:
+    async with _a_shop(core, app) as (shop, receiver), _a_corner(shop, receiver, broker, tmp_path / "journal") as made:
+        yield made
+
+
+@pytest_asyncio.fixture
+async def corners(core: Core, app: ASGIApp, broker: Broker, tmp_path: Path) -> AsyncIterator[list[Corner]]:
+    """Three boxes of one shop."""
+    async with _a_shop(core, app) as (shop, receiver), AsyncExitStack() as stack:
+        journals = [tmp_path / f"journal-{number}" for number in range(3)]
+        yield [await stack.enter_async_context(_a_corner(shop, receiver, broker, journal)) for journal in journals]
+
+
+@asynccontextmanager
+async def _a_shop(core: Core, app: ASGIApp) -> AsyncIterator[tuple[Shop, Receiver]]:
     shop = await open_shop(core, app, compartments=len(CODES))
+    async with shop.http, open_receiver() as receiver:
+        await subscribe(shop, receiver.url)
+        yield shop, receiver
+
+
+@asynccontextmanager
+async def _a_corner(shop: Shop, receiver: Receiver, broker: Broker, journal: Path) -> AsyncIterator[Corner]:
     box = await shop.add_box(len(CODES), protection_seconds=2, cooldown_seconds=1)
     device = await add_device(shop, box)
     settings = BoxSettings(
         device=device,
         compartments=CODES,
-        journal=tmp_path / "journal",
+        journal=journal,
         mqtt_port=broker.port,
         look_seconds=0.05,
         heartbeat_seconds=1.0,
     )
-    async with shop.http, open_receiver() as receiver, a_box(settings) as running:
-        await subscribe(shop, receiver.url)
+    async with a_box(settings) as running:
 
         async def known() -> bool:
-            async with core.db.connection() as connection:
+            async with shop.core.db.connection() as connection:
                 return await connection.fetchval("SELECT last_seen_at IS NOT NULL FROM devices WHERE id = $1", device)
 
         await until(known)
         await asyncio.sleep(1.2)  # the heartbeat's answer tells the box the service's clock
-        yield Corner(Shop(core, shop.tenant, shop.key_id, shop.api_key, box, shop.http), running, receiver)
+        yield Corner(replace(shop, box_id=box), device, running, receiver)

@@ -19,6 +19,7 @@ class Corner:
     """A shop with one box on the street, and what its endpoint was told."""
 
     shop: Shop
+    device: str
     running: Running
     receiver: Receiver
 
@@ -87,6 +88,19 @@ async def stage_is(core: Core, shipment: str, stage: str) -> None:
             return await connection.fetchval("SELECT stage = $2 FROM shipments WHERE id = $1", shipment, stage)
 
     await until(so)
+
+
+async def ledgers_agree(corner: Corner, shipment: str, *types: str) -> None:
+    """Box, service and shop have the same story: the whole journal was heard, and every event told, once."""
+    box = corner.running.box
+    await until(lambda: true(not box.journal.waiting))
+    async with corner.shop.core.db.connection() as connection:
+        heard = await connection.fetchval("SELECT seq FROM journals WHERE device_id = $1", corner.device)
+        open_doors = await connection.fetch("SELECT FROM doors WHERE box_id = $1 AND is_open", corner.shop.box_id)
+    assert (heard, open_doors, box.cabinet.open_doors) == (box.journal.last, [], [])
+    assert await corner.shop.events(shipment) == list(types)
+    await corner.was_told(shipment, *types)
+    assert await breaches(corner) == []
 
 
 async def breaches(corner: Corner) -> list[list[str]]:

@@ -1,10 +1,16 @@
 """The street while the cable to the box is cut: what the box does by itself, and how the ledgers agree again."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
 
 from pickupbox.devices.messages import Message, Open, PinAnswer
 from pickupbox.usecases.core import Core
-from tests.street.corner import Corner, breaches, reserve, true, until
+from tests.street.corner import Corner, breaches, ledgers_agree, reserve, true, until
+
+CUT_SECONDS = 60.0
 
 
 async def load(corner: Corner, order: str) -> tuple[str, str, str]:
@@ -15,35 +21,44 @@ async def load(corner: Corner, order: str) -> tuple[str, str, str]:
     return shipment, pin, code
 
 
-async def test_a_parcel_is_collected_while_the_cable_is_cut(corner: Corner) -> None:
-    shipment, pin, code = await load(corner, "order")
+@pytest.mark.slow
+async def test_a_minute_without_network_before_the_pickup_before_the_loading_and_between_pin_and_door(
+    corners: list[Corner],
+) -> None:
+    async with asyncio.TaskGroup() as street:
+        for play, corner in zip((cut_before_the_pickup, cut_before_the_loading, cut_at_the_door), corners, strict=True):
+            street.create_task(play(corner))
+
+
+async def cut_before_the_pickup(corner: Corner) -> None:
+    shipment, pin, code = await load(corner, "pickup")
     await corner.cut(pin)
-    await corner.cycle(pin, code)
-    await until(lambda: true(corner.running.box.cabinet.open_doors == []))
-    assert await corner.type(pin) == "no_answer", "it was collected already"
+    async with lasting(CUT_SECONDS):
+        await corner.cycle(pin, code)
+        await until(lambda: true(corner.running.box.cabinet.open_doors == []))
+        assert await corner.type(pin) == "no_answer", "it was collected already"
     await corner.shows(shipment, "loaded", "occupied", True)
     await corner.mend()
     await corner.shows(shipment, "picked_up", "available", False)
-    await corner.was_told(shipment, "reserved", "loaded", "picked_up", "door_available")
-    assert await breaches(corner) == []
+    await ledgers_agree(corner, shipment, "reserved", "loaded", "picked_up", "door_available")
 
 
-async def test_a_parcel_is_loaded_while_the_cable_is_cut(corner: Corner) -> None:
-    shipment, pin, code = await reserve(corner, "order")
+async def cut_before_the_loading(corner: Corner) -> None:
+    shipment, pin, code = await reserve(corner, "loading")
     await corner.cut(pin)
-    await corner.cycle(pin, code)
-    await asyncio.sleep(1)
+    async with lasting(CUT_SECONDS):
+        await corner.cycle(pin, code)
     await corner.shows(shipment, "reserved", "reserved", False)
     await corner.mend()
     await corner.shows(shipment, "loaded", "occupied", True)
-    await corner.was_told(shipment, "reserved", "loaded")
+    await ledgers_agree(corner, shipment, "reserved", "loaded")
     await corner.cycle(pin, code)
     await corner.shows(shipment, "picked_up", "available", False)
-    assert await breaches(corner) == []
+    await ledgers_agree(corner, shipment, "reserved", "loaded", "picked_up", "door_available")
 
 
-async def test_the_cable_is_cut_between_the_pin_and_the_door(corner: Corner) -> None:
-    shipment, pin, code = await load(corner, "order")
+async def cut_at_the_door(corner: Corner) -> None:
+    shipment, pin, code = await load(corner, "door")
     await until(lambda: true(corner.running.box.alone.judge(pin, None) is not None))
     cable = corner.running.cable
 
@@ -54,14 +69,24 @@ async def test_the_cable_is_cut_between_the_pin_and_the_door(corner: Corner) -> 
         return True
 
     cable.passes = cut_at_the_answer
-    assert await corner.type(pin) == "opening"
-    await until(lambda: true(corner.running.driver.is_open(code)))
-    await asyncio.sleep(0.5)
-    corner.running.driver.close_door(code)
+    async with lasting(CUT_SECONDS):
+        assert await corner.type(pin) == "opening"
+        await until(lambda: true(corner.running.driver.is_open(code)))
+        await asyncio.sleep(0.5)
+        corner.running.driver.close_door(code)
+    await corner.shows(shipment, "loaded", "occupied", True)
     cable.passes = lambda _: True
     await corner.mend()
     await corner.shows(shipment, "picked_up", "available", False)
-    assert await breaches(corner) == []
+    await ledgers_agree(corner, shipment, "reserved", "loaded", "picked_up", "door_available")
+
+
+@asynccontextmanager
+async def lasting(seconds: float) -> AsyncIterator[None]:
+    """What is done inside, and then the rest of the time."""
+    rest = asyncio.create_task(asyncio.sleep(seconds))
+    yield
+    await rest
 
 
 async def test_a_compartment_that_is_released_while_its_box_is_away_waits_for_the_box(
