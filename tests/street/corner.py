@@ -10,7 +10,7 @@ from tests.box.street import Running
 from tests.support.shop import Shop
 from tests.webhooks.receiving import Receiver
 
-SECONDS = 20.0
+SECONDS = 40.0
 CODES = tuple(f"A{n}" for n in range(1, 7))
 
 

@@ -71,9 +71,11 @@ async def _wait_for_box(core: Core, tenant: str, box_id: str) -> bool:
     """A compartment that was released a moment ago waits for its box's word; a box in reach says it at once."""
     for _ in range(WORD_TRIES):
         async with core.db.connection() as connection:
+            # In this order: a word that comes between the two questions is seen by the second.
+            withheld = await rosters.is_withheld(connection, tenant, box_id)
             if await reservations.wait_for_free(connection, tenant, box_id):
                 return True
-            if not await rosters.is_withheld(connection, tenant, box_id):
+            if not withheld:
                 return False
         await asyncio.sleep(WORD_SECONDS)
     return False
