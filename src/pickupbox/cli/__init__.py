@@ -1,4 +1,4 @@
-"""The command line: one command per process kind, and what an administrator needs before there are pages."""
+"""The command line: one command per process kind, and what an engineer of the platform needs."""
 
 import typer
 
