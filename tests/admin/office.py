@@ -11,9 +11,9 @@ from pickupbox.domain.roles import Role
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.sessions import begin, step_up, who
 from pickupbox.usecases.team import add_user
+from tests.admin.people import PASSWORD
 from tests.support.shop import Shop
 
-PASSWORD = "correct horse battery staple"
 ORIGIN = "http://admin.test"
 
 

@@ -89,7 +89,7 @@ async def event(connection: Connection, tenant: str) -> None:
 
 
 async def audit_page(connection: Connection, tenant: str) -> None:
-    await audit_log.list_before(connection, tenant, Wanted(action="pin"), "aud`", "aud_", 51, 5000)
+    await audit_log.list_before(connection, tenant, None, Wanted(action="pin"), "aud`", "aud_", 51, 5000)
 
 
 async def audit_end(connection: Connection, tenant: str) -> None:
@@ -97,7 +97,7 @@ async def audit_end(connection: Connection, tenant: str) -> None:
 
 
 async def audit_of_object(connection: Connection, tenant: str) -> None:
-    await audit_log.list_of_object_before(connection, tenant, "shp_1", Wanted(), "aud`", "aud_", 51, 5000)
+    await audit_log.list_before(connection, tenant, "shp_1", Wanted(), "aud`", "aud_", 51, 5000)
 
 
 async def links(connection: Connection, tenant: str) -> None:

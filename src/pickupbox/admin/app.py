@@ -8,7 +8,8 @@ from starlette.requests import Request
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pickupbox.admin import health, live, static
+from pickupbox import health
+from pickupbox.admin import live, static
 from pickupbox.admin.admission import admit
 from pickupbox.admin.entrance import Entrance
 from pickupbox.admin.live import Hub
@@ -56,7 +57,7 @@ def make_app(core: Core, settings: Settings) -> ASGIApp:
         *routes([*PAGES, live.page(hub)], core, settings),
         Route("/static/{path:path}", static.serve, methods=["GET"]),
         Route("/livez", health.livez, methods=["GET"]),
-        Route("/readyz", health.readyz(core), methods=["GET"]),
+        Route("/readyz", health.readyz, methods=["GET"]),
     ]
     router = Router(served, redirect_slashes=False, lifespan=lifespan)
 

@@ -48,6 +48,7 @@ STATUS = {
 class Entrance:
     def __init__(self, app: ASGIApp, core: Core) -> None:
         self._app = app
+        self._core = core
         everywhere = HEADERS | (STRICT_TRANSPORT if core.environment == "production" else {})
         self._headers = [(name.encode(), value.encode()) for name, value in everywhere.items()]
 
@@ -57,6 +58,7 @@ class Entrance:
             return
         began = time.perf_counter()
         status = 500
+        scope["pickupbox.core"] = self._core
         request_id = scope["pickupbox.request_id"] = f"req_{os.urandom(12).hex()}"
 
         async def send_with_headers(message: Message) -> None:

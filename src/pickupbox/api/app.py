@@ -10,7 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pickupbox.api import devices, endpoints, health
+from pickupbox import health
+from pickupbox.api import devices, endpoints
 from pickupbox.api.authentication import Keys
 from pickupbox.api.entrance import BASE, Entrance
 from pickupbox.api.openapi import docs, openapi

@@ -17,6 +17,7 @@ from pickupbox.database.connection import Database
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings, database_url, problems
 from pickupbox.usecases.core import Caller, Core, open_core
+from pickupbox.usecases.team import PLATFORM
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant's id, as `pickupbox tenant list` shows it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
@@ -34,7 +35,7 @@ OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, h
 
 def commander(tenant: str) -> Caller:
     """Who gives a command about a tenant, for the audit: someone with the keys of the whole service."""
-    return Caller(tenant, "cli")
+    return Caller(tenant, PLATFORM)
 
 
 def fail(text: str) -> typer.Exit:

@@ -8,14 +8,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pickupbox.cli.running import JsonOption, TenantOption, fail, listing, not_empty, run, say
+from pickupbox.cli.running import JsonOption, TenantOption, commander, fail, listing, not_empty, run, say
 from pickupbox.domain.errors import NotFound, Refusal
 from pickupbox.domain.people import PersonNotFound
 from pickupbox.domain.roles import Role
-from pickupbox.usecases.core import Caller, Core
+from pickupbox.usecases.core import Core
 from pickupbox.usecases.second_factor import take_off
 from pickupbox.usecases.single_sign_on import remove_provider, set_provider
-from pickupbox.usecases.team import PLATFORM, add_user, invite, list_team, remove_user
+from pickupbox.usecases.team import add_user, invite, list_team, remove_user
 
 user_app = typer.Typer(no_args_is_help=True, help="People: who may visit a tenant's administration, as what.")
 
@@ -76,7 +76,7 @@ def invite_(
     """Invite a person: the link goes out by mail, and is printed here. It works once, for 7 days."""
     if locale not in (None, "en", "de"):
         raise fail("A language is en or de.")
-    caller = Caller(tenant, PLATFORM)
+    caller = commander(tenant)
     try:
         link = run(lambda core: invite(core, caller, Role.OWNER, email, name, role, locale))
     except Refusal as refusal:
@@ -97,13 +97,13 @@ def list_(tenant: TenantOption) -> None:
 @user_app.command("remove")
 def remove(email: EmailOption, tenant: TenantOption) -> None:
     """Remove a person; their sessions end at once."""
-    _do(tenant, email, lambda core, user: remove_user(core, Caller(tenant, PLATFORM), Role.OWNER, user))
+    _do(tenant, email, lambda core, user: remove_user(core, commander(tenant), Role.OWNER, user))
 
 
 @user_app.command("reset-second-factor")
 def reset_second_factor(email: EmailOption, tenant: TenantOption) -> None:
     """Take off the second factor of a person whose phone and recovery codes are lost. Be sure who asks."""
-    _do(tenant, email, lambda core, user: take_off(core, Caller(tenant, PLATFORM), Role.OWNER, user))
+    _do(tenant, email, lambda core, user: take_off(core, commander(tenant), Role.OWNER, user))
 
 
 @user_app.command("provider")
@@ -120,7 +120,7 @@ def provider(
         run(
             lambda core: set_provider(
                 core,
-                Caller(tenant, PLATFORM),
+                commander(tenant),
                 owner_email=None,
                 domain=domain,
                 issuer=issuer,
@@ -137,6 +137,6 @@ def provider(
 def provider_remove(tenant: TenantOption, domain: DomainOption) -> None:
     """Let people of a domain in by password again."""
     try:
-        run(lambda core: remove_provider(core, Caller(tenant, PLATFORM), domain))
+        run(lambda core: remove_provider(core, commander(tenant), domain))
     except Refusal as refusal:
         raise _refused(refusal) from None

@@ -21,13 +21,14 @@ class Wanted:
 
 
 async def list_before(
-    connection: Connection, tenant: str, wanted: Wanted, before: str, after: str, limit: int, look: int
+    connection: Connection, tenant: str, obj: str | None, wanted: Wanted, before: str, after: str, limit: int, look: int
 ) -> list[Entry]:
-    """The newest wanted entries with an id between the two, among the next `look`."""
+    """The newest wanted entries with an id between the two, among the next `look`; of one object, or of all."""
+    place = "tenant_id = $1" if obj is None else "object = $10 AND tenant_id = $1"
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM (
-            SELECT {_COLUMNS} FROM audit WHERE tenant_id = $1 AND id < $2 AND id > $3 ORDER BY id DESC LIMIT $4
+            SELECT {_COLUMNS} FROM audit WHERE {place} AND id < $2 AND id > $3 ORDER BY id DESC LIMIT $4
         ) looked
         WHERE ($5::text[] IS NULL OR actor = ANY ($5)) AND ($6::text IS NULL OR starts_with(action, $6))
           AND ($7::timestamptz IS NULL OR at >= $7) AND ($8::timestamptz IS NULL OR at < $8)
@@ -42,34 +43,7 @@ async def list_before(
         wanted.since,
         wanted.until,
         limit,
-    )
-    return [Entry(*row.values()) for row in rows]
-
-
-async def list_of_object_before(
-    connection: Connection, tenant: str, obj: str, wanted: Wanted, before: str, after: str, limit: int, look: int
-) -> list[Entry]:
-    """The same of one object."""
-    rows = await connection.fetch(
-        f"""
-        SELECT {_COLUMNS} FROM (
-            SELECT {_COLUMNS} FROM audit WHERE object = $9 AND tenant_id = $1 AND id < $2 AND id > $3
-            ORDER BY id DESC LIMIT $4
-        ) looked
-        WHERE ($5::text[] IS NULL OR actor = ANY ($5)) AND ($6::text IS NULL OR starts_with(action, $6))
-          AND ($7::timestamptz IS NULL OR at >= $7) AND ($8::timestamptz IS NULL OR at < $8)
-        ORDER BY id DESC LIMIT $10
-        """,
-        tenant,
-        before,
-        after,
-        look,
-        _list(wanted.actors),
-        wanted.action,
-        wanted.since,
-        wanted.until,
-        obj,
-        limit,
+        *([] if obj is None else [obj]),
     )
     return [Entry(*row.values()) for row in rows]
 

@@ -73,11 +73,8 @@ async def _list(
     limit: int,
     look: int | None = None,
 ) -> list[Entry]:
-    if asked.object is None:
-        return await audit_log.list_before(connection, tenant, asked.wanted, before, after, limit, look or LOOK)
-    return await audit_log.list_of_object_before(
-        connection, tenant, asked.object, asked.wanted, before, after, limit, OBJECT_LOOK
-    )
+    look = OBJECT_LOOK if asked.object is not None else look or LOOK
+    return await audit_log.list_before(connection, tenant, asked.object, asked.wanted, before, after, limit, look)
 
 
 def _bounds(core: Core, wanted: Wanted) -> tuple[str, str]:
