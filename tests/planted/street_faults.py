@@ -4,6 +4,7 @@ from tests.planted.fault import Fault
 
 RULES, ROSTERS = "tests/devices/test_door_rules.py", "tests/devices/test_rosters.py"
 ROSTER, JOURNALS = "tests/box/test_roster.py", "tests/devices/test_journals.py"
+TRUTH = "tests/truth"
 
 FAULTS = (
     Fault(
@@ -96,6 +97,34 @@ FAULTS = (
         "elif entry.seq == progress.seq + 1:",
         "elif entry.seq > progress.seq:",
         JOURNALS,
+    ),
+    Fault(
+        "a lease has no end: a box loads by itself after a long partition",
+        "box/alone.py",
+        "leased=tick < self._leased_until",
+        "leased=self._leased_until > 0",
+        TRUTH,
+    ),
+    Fault(
+        "a released compartment is withheld for a minute, and the lease lasts fifteen",
+        "database/shipments.py",
+        "interval '16 minutes'",
+        "interval '1 minute'",
+        TRUTH,
+    ),
+    Fault(
+        "a box forgets that it has handed a parcel over by itself",
+        "box/alone.py",
+        "self._held = self._held.with_collected(own[1])",
+        "self._held = self._held.with_opened(own[1])",
+        TRUTH,
+    ),
+    Fault(
+        "a box counts as in reach two hours after it was last heard: what it handed over expires",
+        "domain/deadlines.py",
+        "HEARD_BEFORE = timedelta(seconds=30)",
+        "HEARD_BEFORE = timedelta(hours=2)",
+        TRUTH,
     ),
     Fault(
         "a roster whose confirmation was lost withholds for ever",

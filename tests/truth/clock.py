@@ -5,24 +5,25 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta, tzinfo
+from heapq import heappop
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import asyncpg
 
 from pickupbox.database.connection import Connection, Database
 
-START = datetime.now(UTC).replace(microsecond=0)
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)  # whoever asks another clock is found out
 LOOKS = 0.05  # what is due within that much is due together
 ANSWER_PAUSE, ANSWER_ROUNDS = 0.1, 300
 
 # PostgreSQL finds our now() before its own, and the doors keep a list of every change that was committed.
 MOVED_BY_HAND = """
 CREATE SCHEMA street;
-CREATE TABLE street.clock (moment timestamptz NOT NULL);
-INSERT INTO street.clock VALUES (pg_catalog.now());
-CREATE FUNCTION street.now() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT moment FROM street.clock';
-CREATE FUNCTION street.clock_timestamp() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT moment FROM street.clock';
+CREATE FUNCTION street.now() RETURNS timestamptz STABLE LANGUAGE sql
+    AS $$ SELECT current_setting('street.moment')::timestamptz $$;
+CREATE FUNCTION street.clock_timestamp() RETURNS timestamptz STABLE LANGUAGE sql AS 'SELECT street.now()';
 DO $$
 DECLARE c record;
 BEGIN
@@ -48,6 +49,7 @@ class HandLoop(asyncio.SelectorEventLoop):
     """Its time stands still until it is moved."""
 
     moment = 0.0
+    began = 0.0  # the moment at which this history's day begins
 
     def time(self) -> float:
         return self.moment
@@ -58,11 +60,14 @@ class HandLoop(asyncio.SelectorEventLoop):
 
     def next_timer(self) -> float | None:
         timers = self._scheduled  # type: ignore[attr-defined]
-        return min((timer.when() for timer in timers if not timer.cancelled()), default=None)
+        while timers and timers[0].cancelled():
+            heappop(timers)._scheduled = False
+            self._timer_cancelled_count -= 1
+        return timers[0].when() if timers else None
 
 
 class HandDatabase(Database):
-    """Tells PostgreSQL the time before it is asked anything, and knows when nobody asks.
+    """Tells each connection the time before it is asked anything, and knows when nobody asks.
 
     The bell is not heard: what it wakes is found without it, only later.
     """
@@ -70,7 +75,7 @@ class HandDatabase(Database):
     def __init__(self, url: str, loop: HandLoop) -> None:
         super().__init__(url, size=4, durable=False)
         self._loop = loop
-        self._told = -1.0
+        self._told: WeakKeyDictionary[object, datetime] = WeakKeyDictionary()
         self._busy = 0
         self._rests = asyncio.Event()
 
@@ -80,9 +85,10 @@ class HandDatabase(Database):
         self._rests.clear()
         try:
             async with super().connection() as connection:
-                if self._told != self._loop.moment:
-                    self._told = self._loop.moment
-                    await connection.execute("UPDATE street.clock SET moment = $1", now(self._loop))
+                moment, session = now(self._loop), connection._con
+                if self._told.get(session) != moment:
+                    self._told[session] = moment
+                    await connection.execute("SELECT set_config('street.moment', $1, false)", moment.isoformat())
                 yield connection
         finally:
             self._busy -= 1
@@ -108,7 +114,8 @@ class HandDatabase(Database):
         """Let time pass, with everything that is due on the way."""
         end = self._loop.moment + seconds
         await self.settle()
-        while (due := self._loop.next_timer()) is not None and due <= end:
+        # What is due at the very end has its turn next time: after years, a moment later is the same number.
+        while (due := self._loop.next_timer()) is not None and due < end:
             self._loop.moment = max(self._loop.moment, min(due + LOOKS, end))
             await self.settle()
         self._loop.moment = end
@@ -132,7 +139,7 @@ class HandDatabase(Database):
 
 
 def now(loop: HandLoop) -> datetime:
-    return START + timedelta(seconds=loop.moment)
+    return START + timedelta(seconds=loop.moment - loop.began)
 
 
 def moved(loop: HandLoop, skew: Callable[[], timedelta] = timedelta) -> type[datetime]:

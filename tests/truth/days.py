@@ -18,32 +18,27 @@ from pickupbox.usecases.reserve import Reserved, Wish, reserve
 from pickupbox.usecases.retry import retry
 from pickupbox.usecases.tenants import add_tenant
 from tests.truth.clock import now
-from tests.truth.street import CODES, SEEN_SECONDS, Street
+from tests.truth.spans import AROUND, PATIENCE, ROSTER_SECONDS, SHORT, WITHHELD, span
+from tests.truth.street import CODES, HEARTBEAT_SECONDS, SEEN_SECONDS, Street
 from tests.truth.truth import Order
 
 LIMITS = {"protection_seconds": 40, "cooldown_seconds": 30, "door_open_seconds": 90}
 TTLS = {"reservation_ttl_minutes": 15, "pickup_ttl_minutes": 60}
-MINUTE = 60
-SPANS = (*[45] * 6, 100, 16 * MINUTE, 61 * MINUTE)
+LONG = {"reservation_ttl_minutes": 24 * 60, "pickup_ttl_minutes": 2 * 24 * 60}
 ONWARD = 0.6  # do what the order waits for, so that histories get far
-ACTS = (
-    *["reserve"] * 3,
-    *["type"] * 4,
-    *["misremember", "stale", "force", "jam", "cancel", "inspect", "skew", "emergency"],
-    *["wait"] * 2,
-    *["pass_time"] * 3,
-    *["power"] * 4,
-    *["gateway"] * 2,
-    *["cable"] * 2,
-)
+OFTEN = "type power part outlive " * 4 + "reserve pass_time replace " * 3 + "wait gateway cable " * 2
+ACTS = (OFTEN + "misremember stale force jam cancel inspect skew emergency").split()
 
 
 class Day:
     def __init__(self, street: Street) -> None:
         self.street, self.core, self.truth, self.chance = street, street.core, street.truth, street.chance
         self.stages: dict[str, tuple[Stage, datetime | None]] = {}
+        self.ends: dict[str, datetime] = {}  # of the reservation, or of the pickup time
+        self.committed = 0  # so much of the journal
         self.out_of_service: set[str] = set()
         self.focus: Order | None = None
+        self.apart = 0  # so many steps nobody mends the cable
         self.diary: list[str] = []
         self._ask = street.db.during
 
@@ -65,6 +60,7 @@ class Day:
             await self.street.db.move(1)
 
     async def act(self) -> None:
+        self.apart -= 1
         door = next((code for code in CODES if self.street.doors.is_open(code)), None)
         if door is not None and self.chance.random() < 0.5:
             await self._at_the_door(door)
@@ -111,7 +107,8 @@ class Day:
             if faulted and self.chance.random() < 0.5:
                 self._born(await self._ask(retry(self.core, self.shop, self.chance.choice(faulted).id)))
             else:
-                wish = Wish(self.box_id, f"order {len(self.truth.orders)}")
+                long = LONG if self.chance.random() < 0.5 else {}
+                wish = Wish(self.box_id, f"order {len(self.truth.orders)}", **long)
                 self._born(await self._ask(reserve(self.core, self.shop, wish)))
 
     def _born(self, made: Reserved) -> None:
@@ -119,7 +116,9 @@ class Day:
             return
         order = Order(made.shipment.id, made.pin, made.shipment.compartment_code)
         self._write("reserved", order.id[-4:], order.code)
-        self.truth.orders.append(order)
+        self.ends[order.id] = made.shipment.reservation_expires_at
+        self.stages[order.id] = made.shipment.stage, made.shipment.due_at
+        self.truth.born(order, self.street.roster_on_disk, made.shipment.created_at.timestamp())
         self.focus = order
 
     async def _cancel(self) -> None:
@@ -139,12 +138,17 @@ class Day:
 
     async def _type(self) -> None:
         if self.focus is not None:
-            stage, due = self.stages[self.focus.id]
-            late = due is not None and due <= now(self.street.loop) and WHEN_DUE.get(stage) is Trigger.EXPIRE
+            stage, late = self._stage(self.focus), self._is_late(self.focus)
             self._write(self.focus.id[-4:], "is", stage)
             if self.chance.random() < 0.1:  # the power goes while the door opens
                 self.street.box_points = self.chance.randrange(2, 7)
             self._key(self.focus.pin, valid=stage in PURPOSES and not late)
+
+    def _is_late(self, order: Order) -> bool:
+        """Its time is over, and nothing is under way that says that the door was opened in time."""
+        unheard = any(one.order == order and not self.truth.is_known(one, self.committed) for one in self.truth.swung)
+        over = self.ends[order.id] <= now(self.street.loop) and WHEN_DUE.get(self._stage(order)) is Trigger.EXPIRE
+        return over and not unheard
 
     async def _misremember(self) -> None:
         pins = {order.pin for order in self.truth.orders}
@@ -215,13 +219,21 @@ class Day:
         await self.street.db.move(self.chance.choice((2, 4, 11)))
 
     async def _pass_time(self) -> None:
-        seconds = self.chance.choice(SPANS)
-        self._write("pass", seconds)
-        await self.street.db.move(11)  # nobody waits longer at the keypad
-        await self.street.db.jump(seconds)
+        dues = [due.timestamp() for _, due in self.stages.values() if due is not None]
+        leases = list(self.truth.onlooker.leased.values())
+        seconds = span(self.chance, self.street.at, leases, dues, apart=self.apart > 0)
+        await self.street.db.move(PATIENCE)
+        await self._jump(seconds)
         if self.chance.random() < 0.8:
-            while await sweep(self.core, 100):
-                pass
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        while await sweep(self.core, 100):
+            pass
+
+    async def _jump(self, seconds: float) -> None:
+        self._write("pass", round(seconds, 1))
+        await self.street.db.jump(max(seconds, 1.0))
 
     async def _power(self) -> None:
         street = self.street
@@ -252,7 +264,7 @@ class Day:
         away = {
             "power": self.street.box is None,
             "gateway": self.street.gateway is None,
-            "cable": not self.street.wire.whole,
+            "cable": not self.street.wire.whole and self.apart <= 0,
         }
         broken = [name for name, is_away in away.items() if is_away]
         if not broken or self.chance.random() < 0.5:
@@ -266,6 +278,65 @@ class Day:
             self.street.wire.cut()
         else:
             self.street.wire.whole = True
+
+    async def _part(self) -> None:
+        """Box and service know the newest of each other, and then nothing for a while."""
+        if self.street.wire.whole:
+            for seconds in (ROSTER_SECONDS, HEARTBEAT_SECONDS, 0):
+                await self.street.carry(0)
+                await self.street.db.move(seconds)
+            await self.street.carry(0)
+            await self._cable()
+            self.apart = self.chance.randrange(3, 13)
+
+    async def _outlive(self) -> None:
+        """Somebody stands there before or after the box's lease, or the time of his shipment, has run out."""
+        if self.focus and self._stage(self.focus) is Stage.RESERVED and self.chance.random() < 0.6:
+            await self._load(self.focus)
+        await self._part()
+        onlooker, roster = self.truth.onlooker, self.street.roster_on_disk
+        grant = onlooker.grant(roster, self.focus.mark) if self.focus else None
+        if grant is not None:
+            limit = self.chance.choice([onlooker.leased.get(roster, 0.0), grant.until.timestamp()])
+            await self._jump(limit + self.chance.choice(AROUND) - self.street.at)
+            await self._stand_before(self.focus)
+            if self.chance.random() < 0.4:
+                await self._jump(grant.until.timestamp() + SHORT - self.street.at)
+                await self._sweep()
+
+    async def _stand_before(self, order: Order) -> None:
+        """Type, and do what there is to do if it opens."""
+        self.focus = order
+        await self._type()
+        await self.street.db.move(SEEN_SECONDS)
+        if self.street.doors.is_open(order.code):
+            await self._at_the_door(order.code)
+            await self.street.db.move(SEEN_SECONDS)
+
+    async def _load(self, order: Order) -> None:
+        """With everyone in reach: the parcel is put in, and its protection ends."""
+        await self._type()
+        await self.street.carry(0)
+        if self.street.doors.is_open(order.code):
+            await self._at_the_door(order.code)
+        await self.street.carry(0)
+        await self._jump(SHORT)
+        await self._sweep()
+
+    async def _replace(self) -> None:
+        """A reservation ends while the box is alone, after it was loaded or not, and the next ones want its place."""
+        await self._part()
+        before = self.focus
+        if before is None or self._stage(before) is not Stage.RESERVED:
+            return
+        if self.chance.random() < 0.5:
+            await self._stand_before(before)
+        self.focus = before
+        await self._cancel()
+        await self._jump(self.chance.choice((70.0, 10 * 60.0, WITHHELD - 10, WITHHELD + 10)))
+        for _ in CODES:
+            await self._reserve()
+        self._key(before.pin, valid=False)
 
     async def _skew(self) -> None:
         self.street.skew = timedelta(seconds=self.chance.randrange(-86_400, 86_401))

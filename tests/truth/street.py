@@ -1,17 +1,22 @@
 """The street: the real program in the box, the real gateway and the real service, joined by a wire that is not."""
 
 import asyncio
+import json
 import sqlite3
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from pickupbox.box import alone as roster
+from pickupbox.box import cabinet
 from pickupbox.box.doors import DoorState, Happened
 from pickupbox.box.drivers.virtual import VirtualDriver
 from pickupbox.box.program import Box
+from pickupbox.box.roster import from_text
 from pickupbox.box.settings import BoxSettings
 from pickupbox.devices.gateway import Gateway
 from pickupbox.devices.messages import Direction, Message
@@ -23,10 +28,12 @@ from tests.truth.wire import BoxSession, GatewaySession, Wire
 
 CODES = ("A1", "A2")
 LOOK_SECONDS = 0.3
+HEARTBEAT_SECONDS = 15
 SEEN_SECONDS = 0.7  # after that a box that is awake has seen how its doors stand
 CALM, STALLED = 0.55, 0.7  # below: everything arrives in order; below: nothing does; else some of it, somehow
 TWICE = 0.1  # so many come once more, later, though everything else is calm
 DRAIN_ROUNDS = 200
+EMPTY: Mapping[str, str] = {}
 OWNER: ContextVar[object] = ContextVar("OWNER", default=None)
 
 
@@ -55,7 +62,7 @@ class Street:
         self.doors = Doors(CODES)
         self.doors.street = self
         self.truth = Truth(self.doors, CODES)
-        self.wire = Wire(self._hear)
+        self.wire = Wire(self._hear, self._hear_arrive)
         self.box: Box | None = None
         self.gateway: Gateway | None = None
         self.breach: Exception | None = None  # what the truth says against a lock that was released
@@ -63,16 +70,35 @@ class Street:
         self.switched_on = 0.0
         self.box_points: int | None = None  # so many points until the power goes
         self.gateway_points: int | None = None
+        self._device = ""
+        self._doors_on_disk: dict[str, tuple[str, str | None]] = {}  # those that are not closed
+        self.roster_on_disk = 0  # the version that the box holds, or will when it is switched on again
         self._tasks: list[asyncio.Task[None]] = []
         self._unsynced: list[tuple[Any, ...]] = []  # journal entries whose dropping the disk may not have yet
 
-    def _hear(self, message: Message) -> None:
-        self.truth.hear(message)
+    def _hear(self, device: str, message: Message) -> None:
+        if device == self._device:
+            self.truth.hear(message)
+            self.truth.onlooker.sees(message, self.at)
+
+    def _hear_arrive(self, device: str, message: Message) -> None:
+        if device == self._device:
+            self.truth.onlooker.sees_arrive(message, self.at)
+
+    @property
+    def at(self) -> float:
+        return now(self.loop).timestamp()
 
     def lock_is_released(self, code: str) -> None:
         assert self.box is not None
-        try:
+        with self._noting_a_breach():
             self.truth.release(self.box.cabinet.doors[code], self.loop.moment, now(self.loop))
+
+    @contextmanager
+    def _noting_a_breach(self) -> Iterator[None]:
+        """The box outlives what goes wrong inside it; the model must hear of it all the same."""
+        try:
+            yield
         except (AssertionError, KeyError) as error:
             self.breach = error
             raise
@@ -80,9 +106,14 @@ class Street:
     # The box.
 
     def switch_on(self, device: str) -> None:
-        self.switched_on, self.box_points = self.loop.moment, None
+        self.switched_on, self.box_points, self._device = self.loop.moment, None, device
+        self.truth.onlooker.box_is_switched_on()
         settings = BoxSettings(
-            device=device, compartments=CODES, journal=self._journal, look_seconds=LOOK_SECONDS, heartbeat_seconds=15
+            device=device,
+            compartments=CODES,
+            journal=self._journal,
+            look_seconds=LOOK_SECONDS,
+            heartbeat_seconds=HEARTBEAT_SECONDS,
         )
         self.box = Box(settings, self.doors, lambda _: None)
         self._watch(self.box)
@@ -95,10 +126,17 @@ class Street:
         journal: Any = box.journal
         write, drop = journal.write, journal.drop
 
-        def watched_write(happened: Sequence[Happened], *more: Any, **named: Any) -> None:
+        def watched_write(
+            happened: Sequence[Happened], keep: Mapping[str, str] = EMPTY, command: str | None = None
+        ) -> None:
             self.box_reaches_a_point()
-            write(happened, *more, **named)
+            write(happened, keep, command)
+            if roster.KEPT in keep:
+                self.roster_on_disk = from_text(keep[roster.KEPT]).version
+            if cabinet.KEPT in keep:
+                self._doors_on_disk = json.loads(keep[cabinet.KEPT])
             self.truth.written += happened
+            self.truth.onlooker.reads(happened)
             self._unsynced.clear()
             self.box_reaches_a_point()
 
@@ -107,7 +145,17 @@ class Street:
             drop(seq)
             self._unsynced += dropped
 
+        alone: Any = box.alone
+        judge = alone.judge
+
+        def watched_judge(pin: str, compartment: str | None) -> tuple[str, str] | None:
+            judged: tuple[str, str] | None = judge(pin, compartment)
+            with self._noting_a_breach():
+                self.truth.box_judges(pin, judged, box.alone.version, self.at)
+            return judged
+
         journal.write, journal.drop = watched_write, watched_drop
+        alone.judge = watched_judge
 
     def box_reaches_a_point(self) -> None:
         if self.box_points is not None:
@@ -124,6 +172,7 @@ class Street:
         await self._end(self.box)
         self.box.journal.close()
         self.box = None
+        self.truth.onlooker.box_is_switched_on()
         if self._unsynced and self.chance.random() < 0.5:
             with sqlite3.connect(self._journal) as disk:
                 disk.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", self._unsynced)
@@ -145,7 +194,9 @@ class Street:
         return self.box is not None and self.box_points != 0 and not self.box.cabinet._unseen
 
     def is_releasing(self, code: str) -> bool:
-        return self.box is not None and self.box.cabinet.doors[code].state is DoorState.RELEASING
+        """Also while it has no power: it will take whatever it finds for its own opening."""
+        in_memory = self.box is not None and self.box.cabinet.doors[code].state is DoorState.RELEASING
+        return in_memory or self._doors_on_disk.get(code, (None,))[0] == DoorState.RELEASING
 
     def settled_doors(self) -> dict[str, bool]:
         """Whether it takes them to be open, of the doors that it neither moves nor is making up its mind about."""

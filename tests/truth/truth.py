@@ -5,7 +5,8 @@ once the service has committed the report of that opening, it must act as if som
 it need not know: a customer who leaves his parcel inside, or a door that was forced while the box had no power.
 """
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 
@@ -14,9 +15,11 @@ from pickupbox.box.drivers.virtual import VirtualDriver
 from pickupbox.devices.messages import Message, Open, PinEntered
 from pickupbox.domain.doors import Happening, Purpose
 from pickupbox.domain.grants import mark_of, read_offline_command
+from tests.truth.onlooker import Onlooker
 
 JUNK = "what a passer-by left"
 PIN_SECONDS = 10.0  # so long somebody waits before the door
+TRYING_SECONDS = 14.0  # and so long while its lock is tried
 TELL_OF_OPENING = (Happening.DOOR_OPENED, Happening.LOCK_FAILED)
 SWINGS = (Happening.DOOR_OPENED, Happening.DOOR_CLOSED)
 
@@ -28,6 +31,10 @@ class Order:
     id: str
     pin: str
     code: str
+
+    @property
+    def mark(self) -> str:
+        return mark_of(self.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,8 @@ class Opening:
     after: int
     purpose: Purpose | None = None
     order: Order | None = None
+    at: datetime | None = None
+    alone: bool = False  # the box opened by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,14 @@ class Truth:
     collected: set[Order | None] = field(default_factory=set)  # closed the door after the pickup
     keyed: Typed = Typed("", 0.0, valid=False)  # the last that was typed
     swung: list[Opening] = field(default_factory=list)  # every opening that the box made
+    onlooker: Onlooker = field(default_factory=Onlooker)
+    judged: dict[str, tuple[Purpose, Order, Typed]] = field(
+        default_factory=dict
+    )  # the commands that the box gave itself
+    disturbed: set[str] = field(default_factory=set)  # the shipments whose door has been open
+    rosters_judged: set[int] = field(default_factory=set)
+    loads_judged: list[Opening] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)  # what the box did by itself, and why it did not
 
     def __post_init__(self) -> None:
         self.inside = {code: [] for code in self.codes}
@@ -88,8 +105,7 @@ class Truth:
         assert door.command is not None, f"{door.compartment} is released for nobody"
         command = self.commands.get(door.command)
         if command is None:
-            purpose, order = self._alone(door.command)
-            typed: Typed | None = self.keyed
+            purpose, order, typed = self._alone(door.command)
         else:
             assert command.compartment == door.compartment, "the command was for another door"
             typed = self.typed[command.about] if command.about else None
@@ -101,32 +117,60 @@ class Truth:
             assert command is None or now <= command.expires_at, "a late command releases a lock"
             assert typed is None or moment - typed.moment <= PIN_SECONDS + 1, "nobody waits before the door"
             self.released.append(order.id)
+        assert typed is None or moment - typed.moment <= PIN_SECONDS + TRYING_SECONDS, "whoever waited is gone"
         self.used.add(door.command)
         # One that was forced a moment ago the box takes for its own opening, and whoever asked for it stands there.
         if self.doors.is_open(door.compartment) or door.compartment not in self.doors.jammed:
-            self._swings_open(door.compartment, purpose, order)
+            self._swings_open(door.compartment, Opening(door.compartment, 0, purpose, order, now, command is None))
 
     def _ordered(self, pin: str) -> Order:
-        order = next((one for one in self.orders if one.pin == pin), None)
+        order = next((one for one in reversed(self.orders) if one.pin == pin), None)
         assert order is not None, "a PIN that was never given opens a door"
         return order
 
-    def _alone(self, command: str) -> tuple[Purpose, Order]:
-        """The box opened by itself, for the PIN that was typed last. What was cancelled meanwhile it cannot know."""
-        own = read_offline_command(command)
-        assert own is not None, "a lock is released by a command that nobody gave"
-        order = self._ordered(self.keyed.pin)
-        assert own[1] == mark_of(order.id), "the box opened by itself for another PIN"
-        return own[0], order
+    def _alone(self, command: str) -> tuple[Purpose, Order, Typed]:
+        """The box opened by itself. What was cancelled meanwhile it cannot know."""
+        assert command in self.judged, "a lock is released by a command that nobody gave"
+        purpose, order, typed = self.judged[command]
+        newest = next(one for one in reversed(self.orders) if one.code == order.code)
+        assert newest is order, f"the box opens {order.code} for {order.id}, and it is {newest.id}'s by now"
+        return purpose, order, typed
+
+    def box_judges(self, pin: str, judged: tuple[str, str] | None, version: int, at: float) -> None:
+        """The box has made up its mind by itself; a PIN that was never on its roster it cannot know."""
+        order = next((one for one in reversed(self.orders) if one.pin == pin), None)
+        grant = self.onlooker.grant(version, order.mark) if order else None
+        own = read_offline_command(judged[1]) if judged else None
+        if order is None or grant is None:
+            assert judged is None, "the box opens by itself for a PIN that is not on its roster"
+            self.seen["not on the roster"] += 1
+        elif judged is None or own is None:
+            sent_away = self.onlooker.must_open(grant, version, at)
+            assert not sent_away or order.id in self.disturbed, f"the box sends away who comes for {order.id}"
+            self.seen[self.onlooker.why_not(grant, grant.purpose, version, at) or "in doubt"] += 1
+        else:
+            why_not = self.onlooker.why_not(grant, own[0], version, at)
+            assert why_not is None, f"the box opens by itself for {order.id}, to {own[0]}, and {why_not}"
+            assert (pin, own[1]) == (self.keyed.pin, order.mark), "it opens by itself for another than who typed"
+            self.judged[judged[1]] = own[0], order, self.keyed
+            self.seen[own[0]] += 1
+
+    def born(self, order: Order, roster: int, at: float) -> None:
+        """The service gives a compartment to a new shipment: the box must not open it for one before."""
+        for before in self.orders:
+            late = before.code == order.code and self.onlooker.may_open_later(before.mark, roster, at)
+            assert not late, f"{order.code} is given to {order.id}, and the box may still open it for {before.id}"
+        self.orders.append(order)
 
     def force(self, code: str) -> None:
         if not self.doors.is_open(code):
             self.doors.force_door(code)
-            self._swings_open(code)
+            self._swings_open(code, Opening(code, 0))
 
-    def _swings_open(self, code: str, purpose: Purpose | None = None, order: Order | None = None) -> None:
-        self.openings[code] = Opening(code, len(self.written), purpose, order)
-        if order is not None:
+    def _swings_open(self, code: str, opening: Opening) -> None:
+        self.openings[code] = replace(opening, after=len(self.written))
+        self.disturbed |= {order.id for order in self.orders if order.code == code}
+        if opening.order is not None:
             self.swung.append(self.openings[code])
 
     def stand_before(self, code: str, chance: Random, *, box_sees: bool) -> None:

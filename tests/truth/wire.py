@@ -5,31 +5,37 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from math import inf
 from types import SimpleNamespace
 from typing import Any, Self
 
 import aiomqtt
 
 from pickupbox.devices import wire
-from pickupbox.devices.messages import Direction, Message
+from pickupbox.devices.messages import Direction, Heartbeat, Message
 from pickupbox.devices.session import BrokerError
+
+HEARTBEAT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sent:
     topic: str
     payload: bytes
+    lost_at: float = inf
 
-    def read(self) -> Message:
-        _, direction, kind = wire.read_topic(self.topic)
-        return wire.decode(direction, kind, self.payload)
+    def read(self) -> tuple[str, Message]:
+        """Of which device, and what."""
+        device, direction, kind = wire.read_topic(self.topic)
+        return device, wire.decode(direction, kind, self.payload)
 
 
 @dataclass
 class Wire:
     """What is under way, and who is there to take it."""
 
-    watch: Callable[[Message], None]
+    watch: Callable[[str, Message], None]
+    watch_arrival: Callable[[str, Message], None]
     under_way: dict[Direction, list[Sent]] = field(default_factory=lambda: {way: [] for way in Direction})
     box: "BoxSession | None" = None
     gateway: "GatewaySession | None" = None
@@ -40,17 +46,24 @@ class Wire:
         return bool(self.under_way[way]) and (self.box if way is Direction.DOWN else self.gateway) is not None
 
     def send(self, way: Direction, topic: str, payload: bytes) -> None:
-        sent = Sent(topic, payload)
-        self.watch(sent.read())
-        self.under_way[way].append(sent)
+        device, message = Sent(topic, payload).read()
+        self.watch(device, message)
+        # A broker drops whatever is too old. Nothing but the deadline of a parcel relies on that, and only for
+        # heartbeats: an old one would say that the box has nothing to tell.
+        lost_at = _time() + HEARTBEAT_SECONDS if isinstance(message, Heartbeat) else inf
+        self.under_way[way].append(Sent(topic, payload, lost_at))
 
     def deliver(self, way: Direction, place: int = 0, *, again: bool = False) -> None:
         """One message; `again`: it comes once more, after the next echo."""
         sent = self.under_way[way].pop(place)
+        if sent.lost_at < _time():
+            return
         if again:
             self._echoes.append((way, sent))
         taker = self.box if way is Direction.DOWN else self.gateway
         assert taker is not None
+        if way is Direction.DOWN:
+            self.watch_arrival(*sent.read())
         taker.take(sent)
 
     def echo(self) -> None:
@@ -66,6 +79,10 @@ class Wire:
         self.whole = False
         if self.box is not None:
             self.box.break_off()
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class BoxSession:
