@@ -141,7 +141,7 @@ class Day:
             stage, late = self._stage(self.focus), self._is_late(self.focus)
             self._write(self.focus.id[-4:], "is", stage)
             if self.chance.random() < 0.1:  # the power goes while the door opens
-                self.street.box_points = self.chance.randrange(2, 7)
+                self.street.power_goes_after(self.chance.randrange(2, 7))
             self._key(self.focus.pin, valid=stage in PURPOSES and not late)
 
     def _is_late(self, order: Order) -> bool:
@@ -244,7 +244,7 @@ class Day:
             self._write("power off")
             await street.power_goes()
         else:
-            street.box_points = self.chance.randrange(1, 9)
+            street.power_goes_after(self.chance.randrange(1, 9))
             self._write("power goes in", street.box_points)
 
     async def _gateway(self) -> None:

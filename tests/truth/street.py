@@ -149,6 +149,7 @@ class Street:
         judge = alone.judge
 
         def watched_judge(pin: str, compartment: str | None) -> tuple[str, str] | None:
+            self.box_reaches_a_point()
             judged: tuple[str, str] | None = judge(pin, compartment)
             with self._noting_a_breach():
                 self.truth.box_judges(pin, judged, box.alone.version, self.at)
@@ -159,9 +160,13 @@ class Street:
 
     def box_reaches_a_point(self) -> None:
         if self.box_points is not None:
-            self.box_points -= 1
-            if self.box_points <= 0:
+            self.box_points = max(self.box_points - 1, 0)
+            if self.box_points == 0:
                 raise GoneError
+
+    def power_goes_after(self, points: int) -> None:
+        if self.box_points != 0:  # it is not gone yet
+            self.box_points = points
 
     async def power_goes(self) -> None:
         """What was in memory is gone; the doors stay as they are, the journal as the disk has it."""
@@ -250,7 +255,7 @@ class Street:
 
     async def _bury(self) -> None:
         """Whoever reached its last point is gone."""
-        if self.box_points is not None and self.box_points <= 0:
+        if self.box_points == 0:
             await self.power_goes()
         if self.gateway_points is not None and self.gateway_points <= 0:
             await self.kill_gateway()
