@@ -39,7 +39,7 @@ def running() -> Iterator[Provider]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "oidc_provider_mock", "--port", str(port)],
+        [sys.executable, "-m", "tests.admin.strict_provider", "--port", str(port)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

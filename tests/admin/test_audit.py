@@ -6,6 +6,7 @@ import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 import asyncpg
 import pytest
@@ -91,6 +92,25 @@ async def test_the_page_names_people_and_keys_and_says_what_they_did(office: Off
     assert "Revealed a PIN" not in keys
     assert "Revealed a PIN" in words((await person.get(f"/audit?object={shipment}")).text)
     assert "No entry fits" in (await person.get("/audit?from=2001-01-01&to=2001-01-02")).text
+
+
+async def test_days_are_those_of_the_zone_that_the_page_names(office: Office, shop: Shop) -> None:
+    await shop.pin(await shop.reserved("A"))
+    ((at,),) = await run(shop.core, "SELECT max(at) FROM audit WHERE tenant_id = $1", shop.tenant)
+    person = await administrator(office)
+    for zone in ("Pacific/Kiritimati", "Pacific/Niue"):  # 25 hours apart: never the same day
+        there = at.astimezone(ZoneInfo(zone)).date()
+        for day, seen in ((there - timedelta(days=1), False), (there, True), (there + timedelta(days=1), False)):
+            page = (
+                await person.get(f"/audit?{urlencode({'from': day, 'to': day, 'zone': zone, 'action': 'pin'})}")
+            ).text
+            assert ("Revealed a PIN" in words(page)) is seen, (zone, day)
+            assert f'name="zone" value="{zone}"' in page
+            assert f"a day in {zone}" in words(page)
+    unknown = (await person.get(f"/audit?from={at:%Y-%m-%d}&zone=Nowhere/Town")).text
+    assert 'name="zone" value="UTC"' in unknown
+    assert "a day in UTC" in words(unknown)
+    assert 'name="zone" value=""' in (await person.get("/audit")).text, "the script names the viewer's"
 
 
 @pytest.mark.parametrize("query", ["from=x", "to=0000-00-00", "after=%00", "actor=%00", "object=%ff", "after=aud_zzz"])

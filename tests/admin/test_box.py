@@ -10,7 +10,9 @@ from pickupbox.admin.app import make_app
 from pickupbox.admin.faces import face_of
 from pickupbox.admin.live import TOPICS
 from pickupbox.certificates import new_authority, read_authority
+from pickupbox.database import presence
 from pickupbox.database.box_pages import Door
+from pickupbox.database.presence import Beat
 from pickupbox.domain.cabinet import columns
 from pickupbox.domain.doors import Happening
 from pickupbox.domain.lifecycle import FACES, CompartmentState, Stage
@@ -47,6 +49,27 @@ async def test_the_cabinet_shows_what_each_compartment_is_and_what_its_sensor_sa
     assert shown["A5"][0] == "available"
     assert shown["B6"] == ("out", "closed", "B6, out of service, door closed")
     assert f'href="/removals/{fault}"' in page
+
+
+async def test_a_door_that_never_moved_stands_as_the_last_heartbeat_says(office: Office, shop: Shop) -> None:
+    device = await add_device(shop)
+    journal = Journal(shop.core, device)
+    shipment = await shop.reserved("A", "loaded", "fault")
+    code = (await place_of(shop.core, shipment))[1]
+    await journal.cycle("B6", None)
+    person = await office.sign_in(Role.OPERATOR)
+
+    async def edges() -> dict[str, str]:
+        return {code: edge for code, (_, edge, _) in doors((await person.get(f"/boxes/{shop.box_id}")).text).items()}
+
+    assert (await edges())[code] == "unknown"
+    async with shop.core.db.connection() as connection:
+        await presence.save(connection, [Beat(device, journal.boot, journal.seq, "1.0", ["A2", "B6"])])
+    shown = await edges()
+    assert (shown[code], shown["A2"]) == ("closed", "ajar")
+    assert shown["B6"] == "closed", "what it reported counts"
+    assert "door not heard of" not in (await person.get(f"/shipments/{shipment}")).text
+    assert "is-unknown" not in (await person.get(f"/removals/{shipment}")).text
 
 
 @pytest.mark.parametrize("stage", [stage for stage in Stage if FACES[stage].compartment_state != "available"])

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -239,6 +240,17 @@ async def test_one_replay_at_a_time_goes_to_an_endpoint_and_it_can_be_stopped(of
     assert (await person.post(f"/endpoints/{endpoint}/replay/stop", {"replay": job})).status_code == 303
     assert len(await noted(shop.core, job)) == 1, "what was over already is not noted"
     assert (await person.post(f"/endpoints/{endpoint}/replay/stop", {"replay": "rpl_c1_none"})).status_code == 404
+
+
+async def test_a_time_is_typed_in_ones_own_zone_and_kept_in_utc(office: Office, shop: Shop) -> None:
+    endpoint = (await subscribe(shop, URL)).id
+    person = await administrator(office)
+    at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=5)
+    local = at.astimezone(ZoneInfo("Asia/Kathmandu"))
+    form = {"since": f"{local:%Y-%m-%dT%H:%M}", "zone": "Asia/Kathmandu"}
+    answer = await person.post(f"/endpoints/{endpoint}/replay", form)
+    assert "problem" not in answer.headers["location"]
+    assert await run(shop.core, "SELECT since FROM replay_jobs WHERE endpoint_id = $1", endpoint) == [(at,)]
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2020-01-01T00:00", "2999-01-01T00:00"])

@@ -17,11 +17,11 @@ FIRST = datetime(2031, 1, 1, tzinfo=UTC)
 
 
 async def today(shop: Shop) -> Hour:
-    return (await read_figures(shop.core, shop.tenant, 1, datetime.now(UTC)))[-1]
+    return (await read_figures(shop.core, [shop.tenant], 1, datetime.now(UTC)))[shop.tenant][-1]
 
 
 async def day(shop: Shop) -> list[Hour]:
-    return await read_figures(shop.core, shop.tenant, 48, datetime.now(UTC))
+    return (await read_figures(shop.core, [shop.tenant], 48, datetime.now(UTC)))[shop.tenant]
 
 
 def sums(hours: list[Hour]) -> tuple[int, int, int, int, int, int]:
@@ -33,7 +33,7 @@ def sums(hours: list[Hour]) -> tuple[int, int, int, int, int, int]:
 async def count_all(shop: Shop) -> None:
     """Count what is new, all of it."""
     await settled(shop)
-    await catch_up(shop.core, shop.tenant)
+    await catch_up(shop.core, [shop.tenant])
 
 
 async def told(shop: Shop) -> dict[str, int]:
@@ -88,7 +88,7 @@ async def test_an_event_of_a_transaction_that_commits_late_is_not_passed_over(sh
         # Takes its number now, and tells its event at the end.
         await slow.fetchval("SELECT pg_current_xact_id()")
         await shop.reserved("A")
-        await catch_up(core, shop.tenant)
+        await catch_up(core, [shop.tenant])
         assert sums(await day(shop)) == (0, 0, 0, 0, 0, 0)
     await shop.reserved("B")
     await count_all(shop)
@@ -104,7 +104,7 @@ async def test_workers_and_viewers_at_once_count_each_event_once_while_shipments
     async def count() -> None:
         while not over.is_set():
             await count_figures(core)
-            await catch_up(core, shop.tenant)
+            await catch_up(core, [shop.tenant])
             await asyncio.sleep(0.005)
 
     async with asyncio.TaskGroup() as counting:
@@ -132,7 +132,7 @@ async def test_a_long_feed_is_counted_in_bounded_batches(shop: Shop) -> None:
     await add_tenants(core)
     for _ in range(5):
         async with core.db.transaction() as tx:
-            assert await figures.lock_one(tx, shop.tenant)
+            assert await figures.lock_these(tx, [shop.tenant])
             counted.append(await figures.count(tx, [shop.tenant], 5))
     assert counted == [5, 5, 2, 0, 0]
     assert sums(await day(shop)) == (4, 0, 0, 4, 0, 0)
@@ -141,7 +141,7 @@ async def test_a_long_feed_is_counted_in_bounded_batches(shop: Shop) -> None:
 async def test_a_quiet_tenant_is_looked_at_less_and_less_often(shop: Shop) -> None:
     core, pauses = shop.core, []
     for _ in range(8):
-        await catch_up(core, shop.tenant)
+        await catch_up(core, [shop.tenant])
         async with core.db.connection() as connection:
             pauses.append(
                 await connection.fetchval("SELECT pause_seconds FROM figure_places WHERE tenant_id = $1", shop.tenant)
@@ -158,8 +158,8 @@ async def test_a_tenant_in_another_workers_hands_is_left_alone(core: Core, shop:
     await shop.reserved("A")
     await add_tenants(core)
     async with core.db.transaction() as tx:
-        assert await figures.lock_one(tx, shop.tenant)
-        await catch_up(core, shop.tenant)
+        assert await figures.lock_these(tx, [shop.tenant])
+        await catch_up(core, [shop.tenant])
         assert sums(await day(shop)) == (0, 0, 0, 0, 0, 0)
 
 

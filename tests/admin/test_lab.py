@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from pickupbox.admin.app import routes
 from pickupbox.admin.pages import PAGES
+from pickupbox.database.box_pages import PAGE
 from pickupbox.domain.lifecycle import TRANSITIONS, Stage
 from pickupbox.domain.roles import Role
 from pickupbox.settings import Settings
+from pickupbox.usecases.boxes import offer_box
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.read import read
 from pickupbox.usecases.simulate import TRIGGERS, fitting
@@ -67,6 +69,23 @@ async def test_another_tenants_boxes_and_shipments_are_not_there(office: Office,
     assert (await person.get(f"/lab/{theirs}")).status_code == 404
     assert (await person.post(f"/lab/{theirs}/events", {"event": "loaded"})).status_code == 404
     assert "theirs" not in (await person.get("/lab")).text
+
+
+async def test_one_of_many_boxes_is_found_by_searching(office: Office) -> None:
+    shop, person = office.shop, await office.sign_in(Role.OPERATOR)
+    assert 'name="q"' not in (await person.get("/lab")).text, "one sees them all"
+    for number in range(PAGE):
+        await shop.add_box(1, name=f"Box {number:02}")
+    wanted = await shop.add_box(1, name="Zoo", location_name="Beside the Pond")
+    closed = await shop.add_box(1, name="Pond, closed")
+    await offer_box(shop.core, shop.caller, closed, active=False)
+    first = (await person.get("/lab")).text
+    assert 'name="q"' in first
+    assert f'value="{wanted}"' not in first
+    found = re.findall(r'<option value="([^"]+)"', (await person.get("/lab?q=pond")).text)
+    assert found == [wanted]
+    assert (await person.post("/lab/shipments", {"box": wanted, "order": "there"})).status_code == 303
+    assert "No such box" in (await person.get("/lab?q=nowhere")).text
 
 
 async def test_the_lab_lists_what_is_under_way_and_is_marked_as_no_street(office: Office) -> None:

@@ -173,6 +173,21 @@ async def test_todays_numbers_and_the_chart_are_what_happened(office: Office) ->
     assert tiles["reserved"] in ("2", "0")
 
 
+async def test_todays_numbers_are_told_anew_and_of_one_tenant_alone(shop: Shop, other_shop: Shop) -> None:
+    topic, thing = TOPICS["figures"], (shop.tenant, shop.tenant)
+    assert await topic.fetch(shop.core, [(shop.tenant, other_shop.tenant)]) == {}
+    await other_shop.reserved("A")
+    before = (await topic.fetch(shop.core, [thing, (other_shop.tenant, other_shop.tenant)]))[thing]
+    await shop.reserved("A")
+    await settled(shop)
+    after = (await topic.fetch(shop.core, [thing]))[thing]
+    assert after != before
+    told = json.loads(topic.render(after)["figures"])
+    assert len(told["hours"]) == 48
+    assert sum(hour[0] for hour in told["hours"]) == 1
+    assert told["hours"][-1][-1] == 1
+
+
 async def test_a_tenant_to_whom_nothing_has_happened_is_told_what_to_do_next(office: Office) -> None:
     assert 'href="/lab"' in (await (await office.sign_in(Role.OPERATOR)).get("/")).text
     assert "Nothing has happened yet" in (await (await office.sign_in(Role.VIEWER)).get("/")).text

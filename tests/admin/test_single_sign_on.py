@@ -18,6 +18,7 @@ from pickupbox.domain.people import (
     InvalidProvider,
     OnlyByProvider,
     ProviderAway,
+    ProviderKnowsAnother,
     ProviderRefused,
     SignInOver,
 )
@@ -28,6 +29,7 @@ from pickupbox.usecases.rewrap import rewrap_for_people
 from pickupbox.usecases.sessions import Visitor, begin, who
 from pickupbox.usecases.sign_in import by_password
 from pickupbox.usecases.single_sign_on import Returned, Sent, come_back, provider_for, send_again, send_to, set_provider
+from pickupbox.usecases.team import remove_user
 from pickupbox.vault import Vault, new_secret, read_secrets
 from tests.admin.people import PASSWORD, Someone, run, someone, stranger
 from tests.admin.provider import CLIENT_ID, CLIENT_SECRET, Provider, running
@@ -150,6 +152,56 @@ async def test_the_way_there_carries_pkce_state_and_nonce_and_asks_for_a_code(fi
         "login_hint": firm.owner.email,
     }
     assert CLIENT_SECRET not in sent.url
+
+
+async def test_the_provider_gives_nothing_for_a_code_without_its_verifier(firm: Firm) -> None:
+    firm.provider.knows("owner-9", email=firm.owner.email, email_verified=True)
+    sent = await firm.sent(firm.owner.email)
+    brought = firm.provider.sign_in(sent.url, "owner-9")
+    stolen = "UPDATE sign_ins SET verifier = $2 WHERE domain = $1 RETURNING domain"
+    await run(firm.core, stolen, firm.domain, secrets.token_urlsafe(48))
+    with pytest.raises(ProviderAway):
+        await firm.back(sent, brought)
+    assert (await firm.sign_in(firm.owner.email, "owner-9")).id == firm.owner.id, "with its own it does"
+
+
+async def test_an_address_that_is_given_to_somebody_else_does_not_give_the_account(firm: Firm) -> None:
+    wim = await someone(firm.core, firm.owner.tenant, Role.ADMINISTRATOR, f"wim@{firm.domain}")
+    for subject in ("wim-first", "wim-second"):
+        firm.provider.knows(subject, email=wim.email, email_verified=True)
+    for _ in range(2):
+        assert (await firm.sign_in(wim.email, "wim-first")).id == wim.id
+    with pytest.raises(ProviderKnowsAnother):
+        await firm.sign_in(wim.email, "wim-second")
+    assert (await wim.audited())[-1] == "session.refuse.subject"
+    assert (await firm.sign_in(wim.email, "wim-first")).id == wim.id, "who it was before still comes in"
+    await remove_user(firm.core, firm.owner.caller, Role.OWNER, wim.id)
+    new = await someone(firm.core, firm.owner.tenant, Role.VIEWER, wim.email)
+    assert (await firm.sign_in(wim.email, "wim-second")).id == new.id, "invited anew, with what they may"
+
+
+async def test_another_provider_of_the_firm_begins_anew(firm: Firm) -> None:
+    firm.provider.knows("at-the-first", email=firm.owner.email, email_verified=True)
+    await firm.sign_in(firm.owner.email, "at-the-first")
+    with running() as other:
+        moved = replace(firm, provider=other)
+        await moved.set()
+        other.knows("at-the-second", email=firm.owner.email, email_verified=True)
+        assert (await moved.sign_in(firm.owner.email, "at-the-second")).id == firm.owner.id
+        other.knows("eve", email=firm.owner.email, email_verified=True)
+        with pytest.raises(ProviderKnowsAnother):
+            await moved.sign_in(firm.owner.email, "eve")
+
+
+@pytest.mark.parametrize("length", [255, 256])
+async def test_a_subject_is_as_long_as_the_standard_allows(firm: Firm, length: int) -> None:
+    subject = "s" * length
+    firm.provider.knows(subject, email=firm.owner.email, email_verified=True)
+    if length == 255:
+        await firm.sign_in(firm.owner.email, subject)
+    else:
+        with pytest.raises(ProviderRefused):
+            await firm.sign_in(firm.owner.email, subject)
 
 
 async def test_an_answer_to_somebody_elses_sign_in_is_not_taken(firm: Firm) -> None:

@@ -51,9 +51,7 @@ def picture(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @asynccontextmanager
-async def a_tab(
-    browser: Browser, box: Page, width: int = 1280, height: int = 900, **manners: Any
-) -> AsyncIterator[Tab]:
+async def a_tab(browser: Browser, url: str, width: int = 1280, height: int = 900, **manners: Any) -> AsyncIterator[Tab]:
     """The page as somebody sees it; an error in its script or a breach of its policy fails the test."""
     context = await browser.new_context(viewport={"width": width, "height": height}, **manners)
     tab = await context.new_page()
@@ -61,7 +59,7 @@ async def a_tab(
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     try:
-        await tab.goto(box.url)
+        await tab.goto(url)
         await tab.locator(".cell").first.wait_for()
         yield tab
     finally:

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -16,11 +18,12 @@ from aiosmtpd.handlers import Message as Inbox
 from playwright.async_api import Browser, Page, expect
 
 from tests.box.street import Broker
-from tests.readme.demos import running_demo
+from tests.readme.demos import running_demo, without_settings
 from tests.support.processes import free_port
 
 PHONE = (390, 844)
 DESK = (1280, 900)
+SHOWN_SECONDS = 30.0
 EXPECTED = ("status of 404", "status of 422")  # what is not there, and a form that was not filled in right
 
 
@@ -80,6 +83,25 @@ class Street:
             shipment = self.call("POST", path, api_key, json={"event": event}) | {"id": shipment["id"]}
         return shipment
 
+    async def shows(self, shipment: str, *wanted: object) -> None:
+        """Wait until the API shows status, compartment state and pickup enabled so."""
+        read: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(SHOWN_SECONDS):
+                while (read.get("status"), read.get("compartment_state"), read.get("pickup_enabled")) != wanted:
+                    await asyncio.sleep(0.1)
+                    read = await asyncio.to_thread(self.call, "GET", f"/shipments/{shipment}")
+        except TimeoutError:
+            raise AssertionError(f"it shows {read}") from None
+
+    def command(self, *arguments: str) -> str:
+        """What `pickupbox …` says of the demo, to somebody who knows no more than its database."""
+        environment = {**without_settings(), "PICKUPBOX_DATABASE_URL": self.said["database_url"]}
+        command = [sys.executable, "-m", "pickupbox", *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
 
 @contextmanager
 def a_street(folder: Path) -> Iterator[Street]:
@@ -92,7 +114,7 @@ def a_street(folder: Path) -> Iterator[Street]:
     }
     try:
         with running_demo("--json", **variables) as demo:
-            yield Street(json.loads(demo.said_when_ready("{")), mail)
+            yield Street(json.loads(demo.said_when_ready("{").splitlines()[-1]), mail)
     finally:
         server.stop()
         broker.kill()

@@ -1,8 +1,12 @@
 """The administration as people use it, in real browsers, against a whole demo with virtual boxes and real mail."""
 
+import json
+import re
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.async_api import Browser, Page, expect
@@ -13,6 +17,7 @@ from tests.browser.offices import DESK, PHONE, Picture, Street, a_person, a_stre
 
 NEW_PASSWORD = "four words without a link"
 OPERATOR = "operator@demo.example"
+KABUL = ZoneInfo("Asia/Kabul")
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +183,47 @@ async def test_an_emergency_release_takes_two_people(browser: Browser, street: S
         await second.get_by_role("button", name="I say the same: release it").click()
         await shows(second, "done")
     assert street.call("GET", f"/shipments/{held['id']}")["compartment_state"] == "available"
+
+
+async def test_an_invitation_from_the_command_line_leads_to_the_demos_administration(
+    browser: Browser, street: Street
+) -> None:
+    who = ("--tenant", street.said["tenant"], "--email", "ivo@firm.example", "--name", "Ivo")
+    link = street.command("user", "invite", *who).split()[-1]
+    assert link.startswith(street.said["admin_url"] + "link/")
+    async with a_person(browser) as ivo:
+        await ivo.goto(link)
+        await expect(ivo.get_by_role("button", name="Come in")).to_be_visible()
+
+
+async def test_todays_numbers_follow_while_one_looks(browser: Browser, street: Street) -> None:
+    street.reserve()  # so that there is a chart
+    async with a_person(browser) as owner:
+        await sign_in(owner, street, street.said["admin_email"])
+        tile = owner.locator('[data-today="reserved"]')
+        before = int(await tile.inner_text())
+        street.reserve()
+        await expect(tile).to_have_text(str(before + 1), timeout=10_000)
+        await owner.get_by_text("The numbers as a table").click()
+        await expect(owner.locator("[data-numbers] tr").first.locator("td").first).to_have_text(str(before + 1))
+
+
+async def test_times_are_typed_in_the_zone_in_which_they_are_shown(browser: Browser, street: Street) -> None:
+    """Kabul is 4:30 before UTC."""
+    midnight = datetime.now(KABUL).replace(hour=0, minute=0, second=0, microsecond=0)
+    new = ("webhook", "add", "--tenant", street.said["tenant"], "--url", "http://127.0.0.1:9/", "--json")
+    endpoint = json.loads(street.command(*new))["id"]
+    async with a_person(browser, timezone_id="Asia/Kabul") as owner:
+        await sign_in(owner, street, street.said["admin_email"])
+        await owner.goto(f"{street.said['admin_url']}endpoints/{endpoint}")
+        since = owner.get_by_label("Since, in Asia/Kabul")
+        await expect(since).to_have_value(f"{midnight:%Y-%m-%dT%H:%M}")
+        await owner.get_by_role("button", name="Replay", exact=True).click()
+        shown = owner.locator("#replay p.small time")
+        await expect(shown).to_have_attribute("datetime", f"{midnight.astimezone(UTC):%Y-%m-%dT%H:%M:00.000Z}")
+        await owner.goto(street.said["admin_url"] + "audit")
+        await owner.get_by_label("From, a day in Asia/Kabul").fill(f"{midnight:%Y-%m-%d}")
+        await owner.get_by_role("button", name="Show", exact=True).click()
+        await expect(owner).to_have_url(re.compile("zone=Asia%2FKabul"))
+        await expect(owner.get_by_label("To, a day in Asia/Kabul")).to_be_visible()
+    street.command("webhook", "remove", endpoint, "--tenant", street.said["tenant"])

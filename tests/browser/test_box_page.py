@@ -44,7 +44,7 @@ async def sees(tab: Tab, title: str) -> None:
 
 
 async def test_the_life_of_a_shipment_by_hand(browser: Browser, box: Page, picture: Picture) -> None:
-    async with a_tab(browser, box) as tab:
+    async with a_tab(browser, box.url) as tab:
         await sees(tab, "Enter your PIN")
         await tab.screenshot(path=picture("box-1-waits"))
         await click_pin(tab, PIN)
@@ -72,7 +72,7 @@ async def test_the_same_with_the_cable_cut(browser: Browser, box: Page, picture:
     await box.service.tell(roster(box.service, opens_in=timedelta(seconds=-60)))
     await until(lambda: any(isinstance(message, RosterTaken) for message in box.service.heard))
     box.play.driver.holding.add("A2")
-    async with a_tab(browser, box) as tab:
+    async with a_tab(browser, box.url) as tab:
         await tab.get_by_role("switch", name="Cut the cable").click()
         await sees(tab, "No connection")
         await click_pin(tab, OWN_PIN)
@@ -90,7 +90,7 @@ async def test_the_same_with_the_cable_cut(browser: Browser, box: Page, picture:
 
 
 async def test_everything_is_done_without_a_mouse(browser: Browser, box: Page) -> None:
-    async with a_tab(browser, box, reduced_motion="reduce") as tab:
+    async with a_tab(browser, box.url, reduced_motion="reduce") as tab:
         await tab.keyboard.type("12")
         await expect(tab.locator("#slots .full")).to_have_count(2)
         await tab.keyboard.press("Escape")
@@ -120,7 +120,7 @@ async def tab_to(tab: Tab, name: str) -> None:
 
 
 async def test_it_is_told_to_those_who_listen(browser: Browser, box: Page) -> None:
-    async with a_tab(browser, box) as tab:
+    async with a_tab(browser, box.url) as tab:
         await tab.evaluate(LISTENS)
         await tab.keyboard.type("000000")
         await hears(tab, "Wrong PIN. Check the six digits and try again.")
@@ -139,7 +139,7 @@ async def hears(tab: Tab, text: str) -> None:
 
 
 async def test_messages_wait_while_someone_reads(browser: Browser, box: Page) -> None:
-    async with a_tab(browser, box) as tab:
+    async with a_tab(browser, box.url) as tab:
         rows = tab.locator("#lines li")
         await expect(rows.filter(has_text="started")).to_have_count(1)
         await tab.get_by_role("button", name="Pause").click()
@@ -154,7 +154,7 @@ async def test_messages_wait_while_someone_reads(browser: Browser, box: Page) ->
 
 
 async def test_the_letters_come_when_the_compartment_is_asked_for(browser: Browser, box: Page) -> None:
-    async with a_tab(browser, box, 390, 844) as tab:
+    async with a_tab(browser, box.url, 390, 844) as tab:
         await expect(tab.locator("#letters")).to_be_hidden()
         box.play._box.throttle = Throttle(day=DAY_FAILURES, day_ends=ticks() + 60)
         await sees(tab, "Enter compartment and PIN")
@@ -168,7 +168,7 @@ async def test_the_letters_come_when_the_compartment_is_asked_for(browser: Brows
 @pytest.mark.parametrize("width", [360, 1280])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_nobody_is_kept_out(browser: Browser, box: Page, width: int, theme: str, picture: Picture) -> None:
-    async with a_tab(browser, box, width, color_scheme=theme) as tab:
+    async with a_tab(browser, box.url, width, color_scheme=theme) as tab:
         await accessible(tab)
         await tab.screenshot(path=picture(f"box-{width}-{theme}"))
         await tab.keyboard.type(PIN)

@@ -140,7 +140,7 @@ async def take_out_of_service(connection: Connection, at: Place) -> None:
 
 
 async def save_beats(connection: Connection, at: Place) -> None:
-    await presence.save(connection, [Beat(at.device, "new", 0, "1.0")])
+    await presence.save(connection, [Beat(at.device, "new", 0, "1.0", ["A1"])])
 
 
 async def set_aside(connection: Connection, _: Place) -> None:

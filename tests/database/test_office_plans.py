@@ -103,7 +103,7 @@ async def test_a_list_walks_each_stage_backwards_and_never_sorts_more_than_it_sh
 
 async def test_figures_are_counted_from_the_place_on_in_the_order_of_the_feed(shop: Shop, core: Core) -> None:
     async with core.db.connection() as connection:
-        await figures.add_place(connection, shop.tenant)
+        await figures.add_these(connection, [shop.tenant])
         async with listening(connection) as asked:
             await figures.count(connection, [shop.tenant], 1000)
         plan = await plan_of(connection, asked[0])
@@ -120,7 +120,7 @@ async def test_figures_are_counted_from_the_place_on_in_the_order_of_the_feed(sh
 async def test_the_overviews_hours_are_read_by_their_key(shop: Shop, core: Core) -> None:
     async with core.db.connection() as connection:
         async with listening(connection) as asked:
-            await figures.read(connection, shop.tenant, datetime.now(UTC))
+            await figures.read(connection, [shop.tenant], datetime.now(UTC))
         plan = await plan_of(connection, asked[0])
     assert_only_indexes(plan)
 

@@ -92,7 +92,7 @@ EVENTS = "events"
 EXPECTED: list[tuple[Act, list[set[str]]]] = [
     (first_page, [{"boxes_by_name", *COUNTED}]),
     (needy_page, [{"shipments_held", "compartments_out_of_service", "boxes_pkey", *COUNTED}]),
-    (cabinets, [{"compartments_pkey", "doors_pkey", "shipments_pkey"}, {"boxes_pkey", "devices_live"}]),
+    (cabinets, [{"compartments_pkey", "doors_pkey", "shipments_pkey", "devices_live"}, {"boxes_pkey", "devices_live"}]),
     (newest_reports, [{"door_reports"}]),
     (reports_of_shipment, [{"door_reports"}]),
     (keep_report, [set()]),

@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 
 from pickupbox.database import devices
 from pickupbox.devices.gateway import Gateway
-from pickupbox.devices.messages import Presence
+from pickupbox.devices.messages import Ack, Heartbeat, Presence
 from pickupbox.devices.wire import encode, topic
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
@@ -63,6 +63,16 @@ async def test_a_box_that_leaves_in_order_says_so(
     async with a_box(settings_for(shared_broker, tmp_path, device)):  # type: ignore[arg-type]
         await until_it_is("online", shop, device)
     await until_it_is("offline", shop, device)
+
+
+async def test_the_doors_that_a_heartbeat_calls_open_are_kept(
+    shop: Shop, service: Gateway, on_broker: Settings
+) -> None:
+    async with box_at(on_broker, await add_device(shop)) as box:
+        for open_doors in (["A1", "B2"], []):
+            await box.say(Heartbeat, boot=box.boot, seq=0, open_doors=open_doors, software="test")
+            await box.hear(Ack)
+            assert await ask(shop.core, "SELECT open_doors FROM devices WHERE id = $1", box.device) == [(open_doors,)]
 
 
 async def test_who_speaks_is_there_whatever_the_broker_said(shop: Shop, service: Gateway, on_broker: Settings) -> None:

@@ -145,6 +145,25 @@ async def test_a_reservation_waits_a_moment_for_a_box_in_reach(shop: Shop, core:
     assert await reserving == 201
 
 
+async def test_a_word_that_comes_while_a_reservation_asks_for_it_is_heard(shop: Shop, core: Core, box: Box) -> None:
+    """Whether the box is in reach is asked of its device, so the reservation is held up there, and the word comes."""
+    shipment = await shop.reserved("A", box_id=box.id)
+    async with core.db.connection() as connection:
+        await connection.execute("UPDATE devices SET online = true WHERE id = $1", box.device)
+    await shop.cancel(shipment)
+    made = await box.new_roster()
+    assert made is not None
+    waits = "SELECT count(*) FROM pg_locks WHERE relation = 'devices'::regclass AND NOT granted"
+    async with core.db.transaction() as tx:
+        await tx.execute("LOCK TABLE devices IN ACCESS EXCLUSIVE MODE")
+        reserving = asyncio.create_task(box.reserve("B"))
+        async with asyncio.timeout(4):
+            while not await tx.fetchval(waits):  # noqa: ASYNC110 - it asks the database
+                await asyncio.sleep(0.01)
+        await rosters.confirm(tx, box.device, made.version)
+    assert await reserving == 201
+
+
 async def test_a_box_that_does_not_open_by_itself_withholds_nothing(shop: Shop) -> None:
     box_id = await shop.add_box(1)
     await add_device(shop, box_id)

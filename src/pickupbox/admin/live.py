@@ -36,6 +36,7 @@ class Topic:
     act: Act
     fetch: Callable[[Core, Sequence[Thing]], Awaitable[Mapping[Thing, Any]]]
     render: Callable[[Any], Mapping[str, str]]
+    pause: float = 0.0  # seconds between two looks at least, where looking is dear
 
 
 TOPICS: dict[str, Topic] = {}
@@ -62,6 +63,7 @@ class Hub:
         self._watchers: dict[Key, set[Watcher]] = defaultdict(set)
         self._known: dict[Key, Any] = {}
         self._rung = asyncio.Event()
+        self._looked: dict[str, float] = {}
         self._count = 0
 
     async def run(self) -> None:
@@ -92,10 +94,22 @@ class Hub:
     async def _tell_changes(self) -> None:
         for topic in TOPICS:
             keys = [key for key in self._watchers if key[0] == topic]
+            if keys and self._is_early(topic):
+                continue
             for key, value in (await self._fetch(topic, keys)).items():
                 if self._known.get(key) != value:
                     self._known[key] = value
                     self._tell(key, value, self._watchers.get(key, set()))
+
+    def _is_early(self, topic: str) -> bool:
+        """Whether it was looked at a moment ago; then it has its turn when the moment is over."""
+        loop = asyncio.get_running_loop()
+        left = self._looked.get(topic, 0.0) + TOPICS[topic].pause - loop.time()
+        if left > 0:
+            loop.call_later(left, self._rung.set)
+            return True
+        self._looked[topic] = loop.time()
+        return False
 
     async def _fetch(self, topic: str, keys: Sequence[Key]) -> dict[Key, Any]:
         if not keys:

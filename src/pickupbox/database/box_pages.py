@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pickupbox.database.connection import Connection
 from pickupbox.database.devices import PRESENCE
+from pickupbox.database.doors import standing
 from pickupbox.database.removal_pages import HELD
 
 PAGE = 50
@@ -146,9 +147,9 @@ async def read_doors(
 ) -> dict[tuple[str, str], tuple[Door, ...]]:
     """The cabinets of these (tenant, box), in order; a box that the tenant does not have is not among them."""
     rows = await connection.fetch(
-        """
-        SELECT w.tenant_id, w.id, c.code, c.in_service, coalesce(c.withheld_until > now(), false), o.is_open,
-            o.changed_at, s.id, s.stage, s.updated_at, s.due_at
+        f"""
+        SELECT w.tenant_id, w.id, c.code, c.in_service, coalesce(c.withheld_until > now(), false),
+            {standing("o.is_open", "c.box_id", "c.code")}, o.changed_at, s.id, s.stage, s.updated_at, s.due_at
         FROM unnest($1::text[], $2::text[]) AS w (tenant_id, id)
         JOIN compartments c ON c.tenant_id = w.tenant_id AND c.box_id = w.id
         LEFT JOIN LATERAL (SELECT * FROM doors WHERE box_id = c.box_id AND code = c.code LIMIT 1) AS o ON true

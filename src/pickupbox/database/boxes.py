@@ -7,6 +7,7 @@ from datetime import datetime
 import asyncpg
 
 from pickupbox.database.connection import Connection
+from pickupbox.database.doors import standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,9 @@ class Compartment:
 
 async def list_compartments(connection: Connection, tenant: str, box_id: str) -> list[Compartment]:
     rows = await connection.fetch(
-        """
-        SELECT c.code, c.in_service, coalesce(c.withheld_until > now(), false), d.is_open, s.id, s.stage
+        f"""
+        SELECT c.code, c.in_service, coalesce(c.withheld_until > now(), false),
+            {standing("d.is_open", "c.box_id", "c.code")}, s.id, s.stage
         FROM compartments c
         LEFT JOIN doors d ON d.box_id = c.box_id AND d.code = c.code
         LEFT JOIN shipments s ON s.tenant_id = c.tenant_id AND s.id = c.shipment_id

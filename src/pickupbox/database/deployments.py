@@ -36,3 +36,12 @@ async def declare(connection: Connection, deployment: Deployment) -> None:
         deployment.cell,
         json.dumps(demo) if demo else None,
     )
+
+
+async def keep_demo_setting(connection: Connection, name: str, value: str) -> None:
+    """What changes from one start of the demo to the next."""
+    await connection.execute(
+        "UPDATE deployment SET demo_settings = demo_settings::jsonb || jsonb_build_object($1::text, $2::text)",
+        name,
+        value,
+    )

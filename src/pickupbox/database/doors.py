@@ -6,6 +6,17 @@ from pickupbox.database.connection import Connection
 from pickupbox.database.shipments import LOCKED, Locked, locked_of
 
 
+def standing(report: str, box_id: str, code: str) -> str:
+    """How a door stands, as an SQL expression: by its last report; one that never moved, by the last heartbeat of its
+    box; null if there was none."""
+    return f"""
+        coalesce({report}, (
+            SELECT {code} = ANY (open_doors) FROM devices
+            WHERE box_id = {box_id} AND coalesce(revoked_at, 'infinity') = 'infinity' LIMIT 1
+        ))
+    """
+
+
 async def lock_behind(connection: Connection, doors: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str], Locked]:
     """The shipments that hold these compartments (tenant, box, code) now, by box and code; ours until the commit.
 

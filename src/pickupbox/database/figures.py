@@ -34,8 +34,11 @@ async def add_places(connection: Connection) -> None:
     )
 
 
-async def add_place(connection: Connection, tenant: str) -> None:
-    await connection.execute("INSERT INTO figure_places (tenant_id) VALUES ($1) ON CONFLICT DO NOTHING", tenant)
+async def add_these(connection: Connection, tenants: Sequence[str]) -> None:
+    await connection.execute(
+        "INSERT INTO figure_places (tenant_id) SELECT unnest($1::text[]) ORDER BY 1 ON CONFLICT DO NOTHING",
+        list(tenants),
+    )
 
 
 async def lock_due(connection: Connection, limit: int) -> list[str]:
@@ -50,12 +53,17 @@ async def lock_due(connection: Connection, limit: int) -> list[str]:
     return [row["tenant_id"] for row in rows]
 
 
-async def lock_one(connection: Connection, tenant: str) -> bool:
-    """Whether the tenant's feed is ours to count now."""
-    mine = await connection.fetchval(
-        "SELECT true FROM figure_places WHERE tenant_id = $1 FOR NO KEY UPDATE SKIP LOCKED", tenant
+async def lock_these(connection: Connection, tenants: Sequence[str]) -> list[str]:
+    """Those of them whose feed is ours to count now."""
+    rows = await connection.fetch(
+        """
+        SELECT p.tenant_id FROM unnest($1::text[]) AS w (tenant_id) CROSS JOIN LATERAL (
+            SELECT tenant_id FROM figure_places WHERE tenant_id = w.tenant_id FOR NO KEY UPDATE SKIP LOCKED
+        ) AS p
+        """,
+        list(tenants),
     )
-    return mine is not None
+    return [row["tenant_id"] for row in rows]
 
 
 # As the feed is read: from the place on, and only so far as nothing can appear any more. Events, figures and place are
@@ -113,23 +121,24 @@ async def count(
     return counted
 
 
-async def read(connection: Connection, tenant: str, since: datetime) -> list[Hour]:
-    """The hours since then in which something happened, the first one first."""
+async def read(connection: Connection, tenants: Sequence[str], since: datetime) -> dict[str, tuple[list[Hour], int]]:
+    """Of each tenant the hours since then in which something happened, the first one first; and how many compartments
+    are in use, as far as the feed is counted."""
     rows = await connection.fetch(
         """
-        SELECT hour, reserved, loaded, picked_up, expired, cancelled, fault, freed,
-            (p.in_use - coalesce(sum(reserved - freed) OVER (
-                ORDER BY hour DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::int AS in_use
-        FROM figures f CROSS JOIN LATERAL (SELECT in_use FROM figure_places WHERE tenant_id = f.tenant_id LIMIT 1) AS p
-        WHERE f.tenant_id = $1 AND f.hour >= $2 ORDER BY hour
+        SELECT w.tenant_id, coalesce(p.in_use, 0)::int AS now, f.hour, reserved, loaded, picked_up, expired, cancelled,
+            fault, freed, (p.in_use - coalesce(sum(reserved - freed) OVER (
+                PARTITION BY w.tenant_id ORDER BY f.hour DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ), 0))::int AS in_use
+        FROM unnest($1::text[]) AS w (tenant_id)
+        LEFT JOIN LATERAL (SELECT in_use FROM figure_places WHERE tenant_id = w.tenant_id LIMIT 1) AS p ON true
+        LEFT JOIN LATERAL (SELECT * FROM figures WHERE tenant_id = w.tenant_id AND hour >= $2) AS f ON true
+        ORDER BY w.tenant_id, f.hour
         """,
-        tenant,
+        list(tenants),
         since,
     )
-    return [Hour(*row.values()) for row in rows]
-
-
-async def in_use_now(connection: Connection, tenant: str) -> int:
-    """How many compartments are in use, as far as the feed is counted."""
-    in_use: int | None = await connection.fetchval("SELECT in_use FROM figure_places WHERE tenant_id = $1", tenant)
-    return in_use or 0
+    found: dict[str, tuple[list[Hour], int]] = {row["tenant_id"]: ([], row["now"]) for row in rows}
+    for tenant, _, *hour in (row.values() for row in rows if row["hour"] is not None):
+        found[tenant][0].append(Hour(*hour))
+    return found

@@ -12,6 +12,7 @@ class Beat:
     boot: str
     last: int  # the last number that the box has written
     software: str
+    open_doors: Sequence[str]
 
 
 async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None]:
@@ -19,8 +20,8 @@ async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None
     rows = await connection.fetch(
         """
         WITH beat AS (
-            SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
-            WITH ORDINALITY AS b (device_id, boot, last, software, n)
+            SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
+            WITH ORDINALITY AS b (device_id, boot, last, software, open_doors, n)
         ), live AS MATERIALIZED (
             SELECT b.*, coalesce(j.seq, 0) AS seq FROM beat b
             CROSS JOIN LATERAL (SELECT FROM devices WHERE id = b.device_id AND revoked_at IS NULL LIMIT 1) AS d
@@ -29,6 +30,7 @@ async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None
             ) AS j ON true
         ), seen AS (
             UPDATE devices d SET last_seen_at = now(), online = true, software = left(l.software, 64),
+                open_doors = string_to_array(l.open_doors, ' '),
                 caught_up_at = CASE WHEN l.seq >= l.last THEN now() ELSE d.caught_up_at END
             FROM live l WHERE d.id = l.device_id
         )
@@ -38,6 +40,7 @@ async def save(connection: Connection, beats: Sequence[Beat]) -> list[int | None
         [beat.boot for beat in beats],
         [beat.last for beat in beats],
         [beat.software for beat in beats],
+        [" ".join(beat.open_doors) for beat in beats],  # a code has no space
     )
     committed = {row["n"]: row["seq"] for row in rows}
     return [committed.get(n) for n in range(1, len(beats) + 1)]

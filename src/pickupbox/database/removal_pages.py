@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pickupbox.database.connection import Connection
 from pickupbox.database.devices import PRESENCE
+from pickupbox.database.doors import standing
 from pickupbox.database.removals import EMERGENCY_MINUTES
 
 PAGE = 100
@@ -94,7 +95,8 @@ async def read_views(connection: Connection, shipments: Sequence[tuple[str, str]
     rows = await connection.fetch(
         f"""
         SELECT s.tenant_id, s.id, s.external_order_id, s.stage, s.updated_at, s.loaded_at, s.released_at, b.id,
-            b.name, b.location_name, b.address, s.compartment_code, o.is_open, o.changed_at, d.id,
+            b.name, b.location_name, b.address, s.compartment_code,
+            {standing("o.is_open", "s.box_id", "s.compartment_code")}, o.changed_at, d.id,
             coalesce(d.presence, 'none'), c.id, c.created_at, coalesce(c.expires_at <= now(), false), c.sent_at,
             c.outcome, c.outcome_reason, coalesce(r.cycle, 'none'), e.emergency_by, e.emergency_reason, e.emergency_at,
             coalesce(t.told, '{{}}'), n.id, n.compartment_code

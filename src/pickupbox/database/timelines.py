@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pickupbox.database.connection import Connection
+from pickupbox.database.doors import standing
 from pickupbox.domain.shipment import Shipment
 
 
@@ -41,8 +42,8 @@ class Place:
 
 async def read_place(connection: Connection, shipment: Shipment) -> Place:
     row = await connection.fetchrow(
-        """
-        SELECT b.name, b.location_name, b.address, d.is_open, d.changed_at FROM boxes b
+        f"""
+        SELECT b.name, b.location_name, b.address, {standing("d.is_open", "b.id", "$3")}, d.changed_at FROM boxes b
         LEFT JOIN LATERAL (SELECT * FROM doors WHERE box_id = b.id AND code = $3 LIMIT 1) AS d ON true
         WHERE b.tenant_id = $1 AND b.id = $2
         """,

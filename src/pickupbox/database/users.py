@@ -151,6 +151,22 @@ async def set_password(connection: Connection, tenant: str, user_id: str, passwo
     )
 
 
+async def pin_subject(connection: Connection, tenant: str, user_id: str, issuer: str, subject: str) -> bool:
+    """Whether the provider's subject is the one of the person's first sign-in by it. Another provider begins anew."""
+    same = await connection.fetchval(
+        """
+        UPDATE users SET provider_issuer = $3, provider_subject = $4
+        WHERE tenant_id = $1 AND id = $2 AND (provider_issuer IS DISTINCT FROM $3 OR provider_subject = $4)
+        RETURNING true
+        """,
+        tenant,
+        user_id,
+        issuer,
+        subject,
+    )
+    return same is not None
+
+
 async def remove(connection: Connection, tenant: str, user_id: str) -> None:
     """The row stays, and nothing by which the person could come in again."""
     await connection.execute(

@@ -70,6 +70,16 @@ async def seed(server_url: str, name: str, mqtt_url: str, *, fresh: bool) -> See
     return Seeded(settings, variables, first, key, other_key, tuple(seeded[0] + seeded[1]), password)
 
 
+async def keep_admin_url(seeded: Seeded, url: str) -> None:
+    """Other commands print links to the administration."""
+    core = open_core(seeded.settings)
+    try:
+        async with core.db.connection() as connection:
+            await deployments.keep_demo_setting(connection, "admin_url", url)
+    finally:
+        await core.db.close()
+
+
 async def all_heard(seeded: Seeded, since: datetime) -> bool:
     """Whether every box has been heard since then."""
     core = open_core(seeded.settings)

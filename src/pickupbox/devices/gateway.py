@@ -230,7 +230,8 @@ class Gateway:
             return
         async with self._core.db.connection() as connection:
             committed = await presence.save(
-                connection, [Beat(device, beat.boot, beat.seq, beat.software) for device, beat in beats.items()]
+                connection,
+                [Beat(device, beat.boot, beat.seq, beat.software, beat.open_doors) for device, beat in beats.items()],
             )
             if presences:
                 await presence.note(connection, presences)

@@ -155,6 +155,15 @@ class ProviderRefused(Conflict):
     code = "provider_refused"
 
 
+class ProviderKnowsAnother(Conflict):
+    """Your firm's sign-in knows somebody else by this e-mail address than it did before.
+
+    Ask your team to remove the old account here and to invite you anew.
+    """
+
+    code = "provider_knows_another"
+
+
 class ProviderAway(Refusal):
     """Your firm's sign-in does not answer as it should.
 

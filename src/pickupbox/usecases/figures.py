@@ -26,22 +26,21 @@ async def add_tenants(core: Core) -> None:
         await figures.add_places(connection)
 
 
-async def catch_up(core: Core, tenant: str) -> None:
+async def catch_up(core: Core, tenants: Sequence[str]) -> None:
     """Count what is new for somebody who is looking now, unless a worker is at it."""
     async with core.db.transaction() as tx:
-        await figures.add_place(tx, tenant)
-        if await figures.lock_one(tx, tenant):
-            await figures.count(tx, [tenant], CATCH_UP)
+        await figures.add_these(tx, tenants)
+        if mine := await figures.lock_these(tx, tenants):
+            await figures.count(tx, mine, CATCH_UP)
 
 
-async def read_figures(core: Core, tenant: str, hours: int, now: datetime) -> list[Hour]:
-    """The last so many hours, by UTC, the current one last; also those in which nothing happened."""
+async def read_figures(core: Core, tenants: Sequence[str], hours: int, now: datetime) -> dict[str, list[Hour]]:
+    """Of each tenant the last so many hours, by UTC, the current one last; also those in which nothing happened."""
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first = last - timedelta(hours=hours - 1)
     async with core.db.connection() as connection:
-        known = await figures.read(connection, tenant, first)
-        in_use = await figures.in_use_now(connection, tenant)
-    return fill(known, first, hours, in_use)
+        known = await figures.read(connection, tenants, first)
+    return {tenant: fill(found, first, hours, in_use) for tenant, (found, in_use) in known.items()}
 
 
 def fill(known: Sequence[Hour], first: datetime, hours: int, in_use: int) -> list[Hour]:

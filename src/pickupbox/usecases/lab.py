@@ -8,11 +8,11 @@ from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.reserve import Wish, reserve
 
 
-async def list_boxes(core: Core, tenant: str) -> list[Row]:
-    """The first boxes by name that can be reserved in."""
+async def list_boxes(core: Core, tenant: str, search: str) -> tuple[list[Row], bool]:
+    """The first boxes by name that fit and can be reserved in, and whether there may be more."""
     async with core.db.connection() as connection:
-        page = await box_pages.list_page(connection, tenant, None)
-    return [box for box in page.rows if box.active]
+        page = await box_pages.list_page(connection, tenant, None, search=search)
+    return [box for box in page.rows if box.active], page.next is not None
 
 
 async def make_shipment(core: Core, person: Caller, box_id: str, external_order_id: str) -> Shipment:

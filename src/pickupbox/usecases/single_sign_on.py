@@ -10,6 +10,7 @@ from pickupbox.database.sign_ins import SignIn
 from pickupbox.domain.people import (
     EMAIL_LONGEST,
     InvalidProvider,
+    ProviderKnowsAnother,
     ProviderRefused,
     SignInOver,
     domain_of,
@@ -24,6 +25,7 @@ from pickupbox.usecases.sign_in import Stranger
 from pickupbox.webhooks.addresses import objection
 
 RETURN_PATH = "/sign-in/return"
+SUBJECT_LONGEST = 255  # by the standard
 FRESH_SECONDS = 300  # how long ago the provider may have asked, for a step-up
 
 
@@ -119,6 +121,7 @@ async def come_back(core: Core, token: str, state: str, code: str, issuer: str |
         loopback=core.webhook_loopback,
     )
     user = await _invited(core, provider, claims)
+    await _pin(core, user, provider.issuer, str(claims["sub"]), stranger)
     if begun.session_hash is not None:
         asked_at = claims.get("auth_time")
         fresh = isinstance(asked_at, int | float) and asked_at > now - FRESH_SECONDS
@@ -144,6 +147,20 @@ async def _invited(core: Core, provider: IdentityProvider, claims: dict[str, obj
         SIGN_INS.labels("refused").inc()
         raise ProviderRefused
     return user
+
+
+async def _pin(core: Core, user: users.User, issuer: str, subject: str, stranger: Stranger) -> None:
+    """An address may be given to somebody else at the provider; its subject never is. The first one stays."""
+    if len(subject) > SUBJECT_LONGEST:
+        raise ProviderRefused
+    async with core.db.transaction() as tx:
+        same = await users.pin_subject(tx, user.tenant_id, user.id, issuer, subject)
+        if not same:
+            caller = Caller(user.tenant_id, user.id, address=stranger.address)
+            await note(core, tx, caller, "session.refuse.subject", user.id)
+    if not same:
+        SIGN_INS.labels("refused").inc()
+        raise ProviderKnowsAnother
 
 
 async def set_provider(

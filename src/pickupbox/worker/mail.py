@@ -1,6 +1,7 @@
 """Sends mail that waits in the outbox, through the mail server of the settings."""
 
 import asyncio
+import ssl
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
@@ -14,6 +15,7 @@ from pickupbox.usecases.mail import BATCH, Message, NotSentError, Send, send_due
 
 REST = 1.0
 SECONDS = 30.0
+UNTRUSTED = "the mail server's certificate is not trusted (SSL_CERT_FILE may name its authority)"
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -35,9 +37,14 @@ def sender(settings: Settings) -> Send | None:
         except aiosmtplib.SMTPRecipientsRefused as refused:
             code = refused.recipients[0].code
             raise NotSentError(f"the recipient is refused with {code}", for_good=code >= 500) from None
+        except aiosmtplib.SMTPAuthenticationError as refused:
+            raise NotSentError(f"{refused.code}: user or password is wrong in PICKUPBOX_SMTP_URL") from None
         except aiosmtplib.SMTPResponseException as refused:
             raise NotSentError(f"the mail server answers {refused.code}") from None
         except (aiosmtplib.SMTPException, OSError) as problem:
+            for cause in (problem, problem.__cause__):
+                if isinstance(cause, ssl.SSLCertVerificationError):
+                    raise NotSentError(f"{UNTRUSTED}: {cause.verify_message}") from None
             raise NotSentError(f"{type(problem).__name__}: {problem}") from None
 
     return send

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +13,7 @@ from pickupbox.admin.pages.audit_words import GROUPS, catalogue, say
 from pickupbox.admin.routes import get
 from pickupbox.admin.visit import Visit
 from pickupbox.admin.words import _
+from pickupbox.admin.zones import read_day, zone_of
 from pickupbox.database import tenants, users
 from pickupbox.database.audit import Entry
 from pickupbox.database.audit_log import Wanted
@@ -24,13 +25,12 @@ from pickupbox.usecases.core import Core
 TEXT_LENGTH = 160
 # Where an object has a page of its own.
 PAGES_OF = {"shp": "/shipments/", "box": "/boxes/", "whe": "/endpoints/", "evt": "/deliveries/"}
+FIELDS = ("actor", "action", "object", "from", "to")
 COLUMNS = ("time_utc", "actor", "actor_name", "action", "object", "object_name", "request_id", "address", "id")
 
 
 async def list_all(visit: Visit) -> Response:
-    asked = {
-        name: visit.query(name)[:TEXT_LENGTH].replace("\0", "") for name in ("actor", "action", "object", "from", "to")
-    }
+    asked = _asked(visit)
     people = await _people(visit.core, visit.tenant)
     page = await list_entries(visit.core, visit.tenant, _filter(asked, people), visit.query("after"))
     chosen = {name: value for name, value in asked.items() if value}
@@ -51,11 +51,15 @@ async def list_all(visit: Visit) -> Response:
     )
 
 
+def _asked(visit: Visit) -> dict[str, str]:
+    """What was filled in. Days are those of a zone, so that a link shows the same to everybody."""
+    asked = {name: visit.query(name)[:TEXT_LENGTH].replace("\0", "") for name in FIELDS}
+    return asked | {"zone": str(zone_of(visit.query("zone"))) if asked["from"] or asked["to"] else ""}
+
+
 async def export_rows(visit: Visit) -> Response:
     """The same entries as CSV, as a stream: it may be long."""
-    asked = {
-        name: visit.query(name)[:TEXT_LENGTH].replace("\0", "") for name in ("actor", "action", "object", "from", "to")
-    }
+    asked = _asked(visit)
     people = await _people(visit.core, visit.tenant)
     batches = export(visit.core, visit.caller, _filter(asked, people))
     name = f"audit-{datetime.now(UTC):%Y-%m-%d}.csv"
@@ -119,17 +123,10 @@ def _filter(asked: dict[str, str], people: dict[str, str]) -> Filter:
     if actor:
         typed = actor.casefold()
         actors = [actor, *(found for name, found in people.items() if typed in name.casefold())][:100]
-    since, until = _day(asked["from"]), _day(asked["to"])
-    wanted = Wanted(actors, asked["action"] or None, since, until + timedelta(days=1) if until else None)
+    zone = zone_of(asked["zone"])
+    since, until = read_day(asked["from"], zone), read_day(asked["to"], zone, end=True)
+    wanted = Wanted(actors, asked["action"] or None, since, until)
     return Filter(wanted, asked["object"] or None)
-
-
-def _day(text: str) -> datetime | None:
-    try:
-        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date()
-    except ValueError:
-        return None
-    return datetime.combine(day, time(), UTC) if 2000 <= day.year <= 2999 else None
 
 
 def _number(text: str) -> int:

@@ -14,6 +14,7 @@ from pickupbox.admin.routes import get, post
 from pickupbox.admin.templates import render
 from pickupbox.admin.visit import Visit
 from pickupbox.admin.words import _
+from pickupbox.admin.zones import read_moment, zone_of
 from pickupbox.database import replay_jobs
 from pickupbox.domain.errors import NotFound
 from pickupbox.domain.lifecycle import Event
@@ -74,7 +75,8 @@ async def replay_one(visit: Visit) -> Response:
 
 
 async def replay_since(visit: Visit) -> Response:
-    endpoint_id, since = visit.path("endpoint_id"), _moment((await visit.form()).get("since", ""))
+    endpoint_id, form = visit.path("endpoint_id"), await visit.form()
+    since = read_moment(form.get("since", ""), zone_of(form.get("zone", "")))
     now = datetime.now(UTC)
     if since is None or since > now or since < now - timedelta(days=REPLAYED_DAYS):
         return visit.go(f"/endpoints/{endpoint_id}?problem=since#replay")
@@ -91,14 +93,6 @@ async def stop(visit: Visit) -> Response:
     stopped = await stop_replay(visit.core, visit.caller, job_id)
     said = _("Stopped. What was put back already still goes out.") if stopped else _("The replay was over already.")
     return visit.go(f"/endpoints/{endpoint_id}#replay", said)
-
-
-def _moment(text: str) -> datetime | None:
-    """A time in UTC as a form writes it."""
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 async def _watch_replays(core: Core, watched: Sequence[Thing]) -> Mapping[Thing, Any]:

@@ -1,13 +1,14 @@
 """Webhook endpoints: where a shop is told what happens, how each does, and what can be done about it."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 
 from starlette.responses import Response
 
 from pickupbox.admin.routes import get, post
 from pickupbox.admin.visit import Form, Visit
 from pickupbox.admin.words import _
+from pickupbox.admin.zones import read_moment
 from pickupbox.database.endpoints import MOST
 from pickupbox.domain.errors import NotFound
 from pickupbox.domain.lifecycle import Event
@@ -99,7 +100,7 @@ async def enable(visit: Visit) -> Response:
     said = _(
         "Enabled; what waited goes out now. What happened meanwhile can be replayed from the time it was disabled."
     )
-    since = before.disabled_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+    since = before.disabled_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%MZ")
     return visit.go(f"/endpoints/{endpoint_id}?since={since}#replay", said)
 
 
@@ -137,7 +138,7 @@ async def _show(visit: Visit, found: Health, answer: Answer | None = None, teste
         said=said,
         tested=tested or Event.LOADED,
         replay=await newest_replay(visit.core, visit.tenant, found.endpoint.id),
-        since=visit.query("since") or f"{datetime.now(UTC):%Y-%m-%dT00:00}",
+        since=read_moment(visit.query("since"), UTC),
         problem=visit.query("problem"),
     )
 

@@ -22,10 +22,14 @@ LIVE = {stage for stage in Stage if not is_released(stage)}
 
 async def show_lab(visit: Visit) -> Response:
     live = await list_shipments(visit.core, visit.tenant, LIVE, None, None, SHOWN)
+    search = visit.query("q")[:100]
+    boxes, more = await list_boxes(visit.core, visit.tenant, search)
     return visit.page(
         "lab/page.html",
         live=live.shipments,
-        boxes=await list_boxes(visit.core, visit.tenant),
+        boxes=boxes,
+        more=more,
+        search=search,
         order=f"lab-{datetime.now(UTC):%Y%m%d-%H%M%S}",
     )
 

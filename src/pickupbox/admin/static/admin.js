@@ -31,6 +31,17 @@ document.addEventListener("htmx:afterSettle", (event) => writeAll(event.target.p
 document.addEventListener("htmx:sseMessage", (event) => writeAll(event.target));
 setInterval(() => document.querySelectorAll('time[data-show="ago"]').forEach(write), 1000);
 
+// Forms take times in the viewer's zone; without this script in UTC. A zone that was asked for stays.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const typed = (at) => new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+for (const chosen of document.querySelectorAll("input[name=zone][value='']")) {
+  chosen.value = zone;
+  chosen.form.querySelectorAll("[data-zone-name]").forEach((name) => { name.textContent = zone.replaceAll("_", " "); });
+  chosen.form.querySelectorAll("input[data-at]").forEach((input) => {
+    input.value = typed(input.dataset.at ? Date.parse(input.dataset.at) : new Date().setHours(0, 0, 0, 0));
+  });
+}
+
 document.addEventListener("click", async (event) => {
   if (event.target.closest("[data-theme-switch]")) {
     const next = document.documentElement.dataset.bsTheme === "dark" ? "light" : "dark";

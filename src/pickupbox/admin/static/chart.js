@@ -1,17 +1,21 @@
-// The overview's chart: hours come by UTC and are put together here to the viewer's days; the table says the same.
+// The overview's numbers and chart: hours come by UTC and are put together here to the viewer's days, also those that are
+// told anew while the page is open; the table says the same.
 
 const page = document.documentElement.lang;
 const lang = navigator.language.startsWith(page) ? navigator.language : page;
 const names = ["reserved", "loaded", "picked_up", "expired", "cancelled", "fault"];
 const source = document.getElementById("figures");
-const { first, hours } = JSON.parse(source.textContent);
 const number = new Intl.NumberFormat(lang);
 const dayName = new Intl.DateTimeFormat(lang, { weekday: "short", day: "numeric", month: "short" });
 const shortDay = new Intl.DateTimeFormat(lang, { day: "numeric", month: "numeric" });
 const hourName = new Intl.DateTimeFormat(lang, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const shortHour = new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit" });
 
-const all = hours.map((counts, index) => ({ at: first + index * 3600, counts: counts.slice(0, 6), inUse: counts[6] }));
+const read = (text) => {
+  const { first, hours } = JSON.parse(text);
+  return hours.map((counts, index) => ({ at: first + index * 3600, counts: counts.slice(0, 6), inUse: counts[6] }));
+};
+let all = read(source.textContent);
 const midnight = (seconds) => new Date(seconds * 1000).setHours(0, 0, 0, 0) / 1000;
 
 const sumByDay = () => {
@@ -24,16 +28,18 @@ const sumByDay = () => {
   }
   return [...days.values()].slice(-14);
 };
-const days = sumByDay();
+let days = sumByDay();
 
-const today = days.at(-1);
-if (today && today.at === midnight(Date.now() / 1000)) {
-  names.forEach((name, index) => {
-    document.querySelector(`[data-today="${name}"]`).textContent = number.format(today.counts[index]);
+const showToday = () => {
+  const today = days.at(-1);
+  if (today?.at !== midnight(Date.now() / 1000)) return;
+  [...names, "in_use"].forEach((name, index) => {
+    document.querySelector(`[data-today="${name}"]`).textContent = number.format([...today.counts, today.inUse][index]);
   });
-  const chart = document.querySelector("[data-chart]");
-  if (chart) document.querySelector("[data-zone]").textContent = chart.dataset.viewerZone;
-}
+  const zone = document.querySelector("[data-zone]");
+  zone.textContent = zone.dataset.viewers;
+};
+showToday();
 
 const cell = (kind, text) => Object.assign(document.createElement(kind), { textContent: text });
 const fillTable = (table, caption) => {
@@ -57,6 +63,15 @@ const hatch = (colour) => {
   pen.stroke();
   return pen.createPattern(tile, "repeat");
 };
+
+let redraw = () => {};
+document.querySelector("[data-lately]").addEventListener("htmx:sseMessage", (event) => {
+  const lately = read(event.detail.data);
+  all = [...all.filter((hour) => hour.at < lately[0].at), ...lately];
+  days = sumByDay();
+  showToday();
+  redraw();
+});
 
 const holder = document.querySelector("[data-chart]");
 if (holder) {
@@ -120,5 +135,9 @@ if (holder) {
   new ResizeObserver(() => {
     if (holder.clientWidth !== width) { width = holder.clientWidth; draw(); }
   }).observe(holder);
+  redraw = () => {
+    fillTable(document.querySelector("[data-numbers]"), holder.dataset.viewerCaption);
+    draw();
+  };
   new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-bs-theme"] });
 }
