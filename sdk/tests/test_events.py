@@ -1,10 +1,12 @@
 """Reading on in the events: all of them, once, in order, however the pages fall and whatever is lost."""
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 
-from pickupbox_sdk import ConnectionFailed, Event, EventNotFound, TemporarilyUnavailable
+from pickupbox_sdk import ConnectionFailed, Event, EventNotFound, EventPage, TemporarilyUnavailable
 from pickupbox_sdk.testing import Sandbox
 
 
@@ -103,3 +105,22 @@ def test_the_async_client_reads_the_same(pickupbox_sandbox: Sandbox) -> None:
             return [event async for event in shop.events(limit=3, follow=True, idle_timeout=5)]
 
     assert asyncio.run(main()) == list(pickupbox_sandbox.client().events())
+
+
+def test_a_page_has_the_bytes_of_each_event(pickupbox_sandbox: Sandbox) -> None:
+    shop = pickupbox_sandbox.client()
+    for order in ("plain", 'é " \\ 📦', '"items":[{', "}],[{"):
+        shop.create_shipment(pickupbox_sandbox.box.id, order)
+    page = shop.list_events()
+    assert all(body in page.answered for body in page.bodies())
+    assert [Event.from_json(json.loads(body)) for body in page.bodies()] == page.items
+    assert shop.list_events(page.items[-1].id).bodies() == []
+
+
+@pytest.mark.parametrize("written", [{"indent": 2}, {"separators": (", ", " : ")}, {}])
+def test_bodies_are_found_however_the_answer_is_written(pickupbox_sandbox: Sandbox, written: dict[str, Any]) -> None:
+    orders(pickupbox_sandbox, 0, 3)
+    items = json.loads(pickupbox_sandbox.client().list_events().answered)["items"]
+    for answer in ({"items": items, "has_more": False}, {"has_more": False, "items": items}):
+        page = EventPage.from_json(answer, json.dumps(answer, **written).encode())
+        assert [json.loads(body) for body in page.bodies()] == items

@@ -48,7 +48,7 @@ def found(program: str) -> str:
 def command(name: str, file: Path, port: int) -> list[str]:
     """How the page says that the example is started."""
     match name:
-        case "python-standardwebhooks":
+        case "python-sdk" | "python-standardwebhooks":
             return [sys.executable, str(file), str(port)]
         case "python":  # without site-packages: it needs nothing else
             return [sys.executable, "-S", str(file), str(port)]

@@ -61,8 +61,8 @@ async def accepts(receiver: Receiver) -> bool:
     return await answer(receiver, signed(SECRET)) == 200 and await receiver.line() == LINE
 
 
-def test_the_page_has_the_four_receivers() -> None:
-    assert RECEIVERS == ["python-standardwebhooks", "python", "node", "php"]
+def test_the_page_has_the_five_receivers() -> None:
+    assert RECEIVERS == ["python-sdk", "python-standardwebhooks", "python", "node", "php"]
 
 
 def test_the_receiver_of_the_readme_is_the_one_of_the_page() -> None:

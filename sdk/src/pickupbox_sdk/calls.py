@@ -102,4 +102,4 @@ def _pin(answer: Answer) -> PickupPin:
 
 
 def _events(answer: Answer) -> EventPage:
-    return EventPage.from_json(answer.json())
+    return EventPage.from_json(answer.json(), answer.body)

@@ -1,5 +1,6 @@
 """What the service answers and tells, as values. Fields that this version does not know are left out."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,6 +22,7 @@ def _value(cls: type[T]) -> type[T]:
 _STATUS = {word.value: word for word in Status}
 _STATE = {word.value: word for word in CompartmentState}
 _TYPE = {word.value: word for word in EventType}
+_DECODER = json.JSONDecoder()
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -175,7 +177,20 @@ class EventPage:
 
     items: list[Event]
     has_more: bool
+    answered: bytes = field(default=b"", repr=False, compare=False)
+    """The answer as it came."""
 
     @classmethod
-    def from_json(cls, body: Json) -> Self:
-        return cls([Event.from_json(item) for item in body["items"]], body["has_more"])
+    def from_json(cls, body: Json, answered: bytes = b"") -> Self:
+        return cls([Event.from_json(item) for item in body["items"]], body["has_more"], answered)
+
+    def bodies(self) -> list[bytes]:
+        """Of each event the bytes of its webhook, as the answer holds them."""
+        text = self.answered.decode()
+        at = text.index("[", text.index('"items"'))
+        bodies = []
+        for _ in self.items:
+            start = text.index("{", at)
+            _, at = _DECODER.raw_decode(text, start)
+            bodies.append(text[start:at].encode())
+        return bodies

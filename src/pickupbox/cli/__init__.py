@@ -1,8 +1,8 @@
-"""The command line: one command per process kind, and what an engineer of the platform needs."""
+"""The command line: one command per process kind, what an engineer of the platform needs, and a shop's developer."""
 
 import typer
 
-from pickupbox.cli import boxes, devices, fleet, processes, removals, tenants, users, webhooks  # noqa: F401 - devices adds to the box group
+from pickupbox.cli import boxes, desk, devices, fleet, processes, removals, signatures, tenants, users, webhooks  # noqa: F401 - devices adds to the box group
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode="markdown")
 for command in (
@@ -14,6 +14,9 @@ for command in (
     processes.check,
     processes.demo,
     fleet.fleet,
+    desk.listen,
+    desk.trigger,
+    signatures.verify,
 ):
     app.command()(command)
 for name, group in (
