@@ -1,0 +1,1 @@
+"""A small web shop whose parcels are collected at pickup boxes."""
