@@ -14,8 +14,9 @@ from pickupbox import health
 from pickupbox.api import devices, endpoints
 from pickupbox.api.authentication import Keys
 from pickupbox.api.entrance import BASE, Entrance
-from pickupbox.api.openapi import docs, openapi
+from pickupbox.api.openapi import openapi
 from pickupbox.api.rate_limit import limiter
+from pickupbox.api.reference import FILES, docs, docs_file
 from pickupbox.api.request_log import RequestLog
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings
@@ -52,6 +53,7 @@ def routes(environment: str) -> list[Route]:
         _route("GET", f"{BASE}/shipments", endpoints.find_shipments),
         _route("GET", f"{BASE}/openapi.json", openapi(environment)),
         _route("GET", f"{BASE}/docs", docs(environment)),
+        *(_route("GET", f"{BASE}/docs/{name}", docs_file(name)) for name in FILES),
         _route("POST", devices.PATH, devices.exchange_code),
         _route("GET", "/livez", health.livez),
         _route("GET", "/readyz", health.readyz),

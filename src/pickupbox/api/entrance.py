@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pickupbox.api.authentication import Keys
 from pickupbox.api.errors import InvalidPath, envelope, validation_body
 from pickupbox.api.rate_limit import Limiter, Policy, Verdict
+from pickupbox.api.reference import FILES
 from pickupbox.api.request_log import RequestLog
 from pickupbox.database.requests import Request
 from pickupbox.domain.errors import (
@@ -34,7 +35,7 @@ from pickupbox.telemetry import REFUSALS, REQUESTS, log
 from pickupbox.usecases.core import Caller, Core
 
 BASE = "/v1"
-OPEN = frozenset({f"{BASE}/openapi.json", f"{BASE}/docs"})
+OPEN = frozenset(f"{BASE}/{name}" for name in ("openapi.json", "docs", *(f"docs/{name}" for name in FILES)))
 PIN_PATH = re.compile(rf"{BASE}/shipments/[^/]+/pickup-pin")
 PIN_POLICY = Policy("pin", 60 / 3600, 60)
 

@@ -1,6 +1,5 @@
-"""The OpenAPI 3.1 document, built from the schemas, and a page that shows it. Neither needs a key."""
+"""The OpenAPI 3.1 document, built from the schemas. It needs no key."""
 
-import html
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -8,7 +7,7 @@ import orjson
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from pickupbox.api import schemas
 from pickupbox.api.operations import OPERATIONS, Operation
@@ -42,6 +41,8 @@ _SHIPMENT_ID = {
     "required": True,
     "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": SHIPMENT_ID_PATTERN},
 }
+_SHIPMENTS = {"name": "Boxes and shipments", "description": "What a shop calls: reserve, read, cancel, retry."}
+_SANDBOX = {"name": "Sandbox", "description": "Let happen what would happen at a box. Production does not have it."}
 _ADDITIONS = {
     "name": "Additions to the interface",
     "description": "Operations that the contract does not have. Everything else works without them.",
@@ -72,7 +73,7 @@ def document(environment: str) -> dict[str, Any]:
         },
         "servers": [{"url": "/v1", "description": environment}],
         "security": [{"ApiKey": []}],
-        "tags": [_ADDITIONS],
+        "tags": [_SHIPMENTS, *([_SANDBOX] if environment == "sandbox" else []), _ADDITIONS],
         "paths": paths,
         "webhooks": {"shipmentEvent": {"post": _webhook()}},
         "components": {
@@ -103,8 +104,10 @@ def _operation(operation: Operation, environment: str) -> dict[str, Any]:
         described["parameters"] = [_SHIPMENT_ID]
     if operation.query_model:
         described["parameters"] = _query_parameters(operation.query_model)
+    group = _ADDITIONS if operation.addition else _SANDBOX if operation.sandbox_only else _SHIPMENTS
+    described["tags"] = [group["name"]]
     if operation.addition:
-        described |= {"tags": [_ADDITIONS["name"]], "x-addition": True}
+        described["x-addition"] = True
     if operation.body_model:
         described["requestBody"] = {"required": True, "content": _json(operation.body_model.__name__)}
     return described
@@ -177,51 +180,3 @@ def openapi(environment: str) -> Callable[[Request], Awaitable[Response]]:
         return Response(body, media_type="application/json")
 
     return openapi_document
-
-
-def docs(environment: str) -> Callable[[Request], Awaitable[Response]]:
-    """A plain reference page; the document beside it is for tools."""
-    sections = "".join(
-        _section(operation) for operation in OPERATIONS if environment == "sandbox" or not operation.sandbox_only
-    )
-    page = _PAGE.replace("{sections}", sections)
-
-    async def docs_page(_: Request) -> Response:
-        return HTMLResponse(page, headers={"content-security-policy": _ONLY_OUR_STYLE})
-
-    return docs_page
-
-
-def _section(operation: Operation) -> str:
-    takes = (
-        ", ".join(f"<code>{name}</code>" for name in operation.query_model.model_fields)
-        if operation.query_model
-        else ""
-    )
-    return (
-        f"<section><h2><code>{operation.method} {html.escape(operation.path)}</code>"
-        f"{' <small>Addition to the interface</small>' if operation.addition else ''}</h2>"
-        f"<p><b>{html.escape(operation.summary)}.</b> {html.escape(operation.description)}</p>"
-        f"<p>{f'Takes {takes} in the query. ' if takes else ''}"
-        f"Answers {operation.success_status} <code>{operation.success_model.__name__}</code>; errors "
-        f"{', '.join(map(str, operation.error_statuses))}.</p></section>"
-    )
-
-
-_ONLY_OUR_STYLE = "default-src 'none'; style-src 'unsafe-inline'"
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Pickupbox API</title>
-<style>
-  :root { color-scheme: light dark; font: 16px/1.55 system-ui, sans-serif }
-  body { max-width: 46rem; margin: 3rem auto; padding: 0 1.25rem }
-  h1 { font-size: 1.9rem; margin-bottom: .25rem } h2 { font-size: 1.05rem; margin: 0 0 .4rem }
-  section { border: 1px solid #8885; border-radius: .6rem; padding: 1rem 1.2rem; margin: 1rem 0 }
-  p { margin: .3rem 0 } code { font-family: ui-monospace, monospace }
-  small { float: right; font-weight: normal; border: 1px solid #8885; border-radius: 1rem; padding: 0 .6rem }
-</style>
-<h1>Pickupbox API</h1>
-<p>Every call takes <code>Authorization: Bearer &lt;API_KEY&gt;</code> and speaks JSON.
-The whole contract, for tools: <a href="openapi.json">openapi.json</a>.</p>
-{sections}
-</html>"""
