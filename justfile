@@ -57,9 +57,17 @@ wire:
 crowd *size:
     python -m bench.crowd {{ size }}
 
+# From a door's movement at 20 virtual boxes to 200 open pages of the administration, with everything real between
+live:
+    PICKUPBOX_LIVE_PAGES=200 PICKUPBOX_LIVE_BOXES=20 PICKUPBOX_LIVE_SECONDS=0.5 pytest -n 0 -s tests/admin/test_live_street.py
+
 # 1,000 boxes, 50,000 door cycles, messages doubled, overtaken and a minute late; broker, gateways and boxes killed
 faults:
     PICKUPBOX_FAULT_BOXES=1000 PICKUPBOX_FAULT_CYCLES=50000 PICKUPBOX_FAULT_BROKER_KILLS=20 PICKUPBOX_FAULT_GATEWAY_KILLS=50 PICKUPBOX_FAULT_BOX_KILLS=500 PICKUPBOX_FAULT_LATE_SECONDS=60 PICKUPBOX_FAULT_SEED=$(date +%s) pytest -n 0 --timeout 7200 -s tests/faults
+
+# `pickupbox listen` follows 10,000 events while its connections are cut 50 times and it and the API are killed: none is missed
+cuts:
+    PICKUPBOX_LISTEN_EVENTS=10000 PICKUPBOX_LISTEN_CUTS=50 PICKUPBOX_LISTEN_SEED=$(date +%s) pytest -n 0 --timeout 3600 -s tests/listen/test_cuts.py
 
 # Whether three bad endpoints, one with 1,000,000 events waiting, slow 97 good ones; `just isolation quick` is small
 isolation *size:
@@ -69,10 +77,18 @@ isolation *size:
 planted *words:
     python -m tests.planted {{ words }}
 
+# Write what the docs have from the code, then build the site strictly into out/site
+docs:
+    python -m documentation
+
+# Follow docs/quickstart.md from a clean clone, as a newcomer would, and say how long each step took
+quickstart:
+    python -m tests.readme.quickstart
+
 # A whole sandbox on loopback, with what to try next
 demo *args:
     pickupbox demo {{ args }}
 
 # Write requirements.lock anew from pyproject.toml
 lock:
-    uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --group dev --extra server --extra locks --custom-compile-command "just lock" pyproject.toml --output-file requirements.lock
+    uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --group dev --extra server --extra locks --no-emit-package pickupbox-sdk --custom-compile-command "just lock" pyproject.toml --output-file requirements.lock

@@ -17,6 +17,8 @@ from tests.readme import walk
 from tests.readme.demos import STOP_SECONDS, lives, running_demo, without_settings
 from tests.support.processes import Process, free_port
 
+ROOT = Path(__file__).parents[2]
+README = walk.blocks((ROOT / "README.md").read_text())
 KEYS_OF_THE_DESIGN = {
     "base_url",
     "api_key",
@@ -83,25 +85,13 @@ def boxes_seen_with(base_url: str, api_key: str) -> set[str]:
         return {box["id"] for box in json.load(response)["items"]}
 
 
-def test_the_readme_answers_as_it_says(demo: Said) -> None:
-    readme = walk.blocks(walk.README.read_text().replace("9000", str(free_port())))
-    answers = walk.run(readme, demo.exports)
-    for block, answer in zip(readme, answers, strict=True):
-        assert block.fits(answer), f"{block.shell}\nthe README shows\n{block.shown}\nbut the answer is\n{answer}"
-    told = "".join(answers)
-    assert re.findall(r"\bstatus\W+(\w+)\W+compartment_state\W+(\w+)", told) == [
-        ("reserved", "reserved"),
-        ("loaded", "occupied"),  # under protection
-        ("loaded", "occupied"),  # ready
-        ("picked_up", "cooldown"),
-        ("picked_up", "available"),
-        ("fault", "awaiting_removal"),
-        ("fault", "available"),
-        ("reserved", "reserved"),
-    ]
-    assert "".join(re.findall(r"\battempt_number\W+(\d)", told)) == "11111112"
-    reserved, revealed = re.findall(r'"pickup_pin": "([0-9]{6})"', told)
-    assert reserved == revealed
+def test_the_readme_answers_as_it_says(demo: Said, tmp_path: Path) -> None:
+    walked = list(walk.follow(README, ROOT, without_settings(), tmp_path, demo.exports))
+    for one in walked:
+        one.check()
+    reserved, lived = (one.answer for one in walked)
+    assert re.search(r'"pickup_pin": "[0-9]{6}"', reserved)
+    assert re.findall(r"tells (.*)", lived) == ["reserved", "loaded", "picked_up", "door_available"]
 
 
 def test_an_answer_that_the_readme_does_not_show_is_noticed() -> None:
@@ -112,11 +102,10 @@ def test_an_answer_that_the_readme_does_not_show_is_noticed() -> None:
     assert not block.fits("")
 
 
-def test_a_line_of_the_readme_that_is_refused_is_noticed(demo: Said) -> None:
-    functions = walk.blocks(walk.README.read_text())[0]
-    refused = walk.Block('call "$BASE_URL/shipments/shp_unknown" | state\n', "")
+def test_a_line_of_the_readme_that_is_refused_is_noticed(demo: Said, tmp_path: Path) -> None:
+    refused = walk.Block('call "$BASE_URL/shipments/shp_unknown" | python3 -m json.tool\n', "")
     with pytest.raises(AssertionError, match="returned error: 404"):
-        walk.run([functions, refused], demo.exports)
+        list(walk.follow([README[0], refused], ROOT, without_settings(), tmp_path, demo.exports))
 
 
 def test_what_the_demo_prints_can_be_pasted(demo: Said) -> None:

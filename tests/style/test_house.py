@@ -41,7 +41,7 @@ def test_every_file_that_the_architecture_names_is_there() -> None:
     named = set(re.findall(r"`([\w/]+\.py)`", ARCHITECTURE.read_text()))
     known = {path.relative_to(PACKAGE).as_posix() for path in modules()} | {path.name for path in modules()}
     assert len(named) > 20
-    assert named - known == set()
+    assert {name for name in named - known if not (ROOT / name).is_file()} == set()
 
 
 def test_sql_lives_in_the_database_folder_alone() -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from pickupbox.demo.processes import broker_answers, folder_of, page_ports, running, take_port
-from pickupbox.demo.seeding import PEOPLE, Seeded, all_heard, seed
+from pickupbox.demo.seeding import PEOPLE, Seeded, all_heard, keep_admin_url, seed
 from pickupbox.demo.seeding import DemoError as DemoError
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
@@ -52,6 +52,7 @@ def run(server_url: str, port: int, *, fresh: bool, as_json: bool) -> None:
         seeded = asyncio.run(seed(server_url, f"pickupbox_demo_{port}", mqtt_url, fresh=fresh))
         *pages, admin_port = page_ports(port, len(seeded.boxes) + 1)
         pages = pages if with_boxes else []
+        asyncio.run(keep_admin_url(seeded, f"http://127.0.0.1:{admin_port}"))
         with running(seeded, port, admin_port, pages, folder_of(port, fresh=fresh)) as children:
             if with_boxes:
                 asyncio.run(_wait_until_heard(seeded, began))
@@ -112,7 +113,7 @@ def _say(demo: Demo, *, as_json: bool) -> None:
 The administration: [bold]{demo.admin_url}[/bold]
   {" or ".join(email for email, *_ in PEOPLE)}, password [bold]{demo.admin_password}[/bold]
 
-The README walks a shipment through its whole life. Reference: {demo.base_url}/docs
+docs/quickstart.md goes on from here. Reference, to try every call: {demo.base_url}/docs
 With the last two, every other command acts on this sandbox: pickupbox webhook add --tenant $TENANT …
 Ctrl-C ends it; the data stays (--fresh begins anew).
 """,
