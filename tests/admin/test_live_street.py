@@ -1,7 +1,7 @@
 """The whole way of what is live: the program in the box, broker, gateway, PostgreSQL, administration, open pages.
 
 CI has few pages, and a limit for a machine that is busy with other tests; `just live` has the 200 pages and the half
-second of the promise. Of that the box itself takes 0.25 to 0.4 s: so long a sensor must say the same before it counts.
+second of the promise. Of that the box itself takes 0.2 to 0.3 s: so long a sensor must say the same before it counts.
 """
 
 import asyncio

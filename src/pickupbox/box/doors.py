@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from pickupbox.domain.doors import Happening
 
-DEBOUNCE_SECONDS = 0.25
+DEBOUNCE_SECONDS = 0.15  # three looks say the same
 TRY_SECONDS = 3.0
 TRIES = 3
 
