@@ -7,9 +7,11 @@ import pytest
 
 from pickupbox.box import cabinet as module
 from pickupbox.box.cabinet import Cabinet
-from pickupbox.box.doors import DEBOUNCE_SECONDS, DoorState
+from pickupbox.box.doors import DoorState
 from pickupbox.box.drivers.virtual import VirtualDriver
 from pickupbox.box.journal import Journal, JournalError
+
+LOOK_SECONDS = 0.25  # longer than a sensor must say the same
 
 
 class Bench:
@@ -27,7 +29,7 @@ class Bench:
 
     async def look(self, times: int = 1) -> None:
         for _ in range(times):
-            self.now += DEBOUNCE_SECONDS
+            self.now += LOOK_SECONDS
             await self.cabinet.look()
 
     @property
