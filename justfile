@@ -85,6 +85,10 @@ docs:
 quickstart:
     python -m tests.readme.quickstart
 
+# Both packages as wheels in a clean environment: the demo runs from it, and the SDK's tests pass on it
+wheels:
+    python -m tests.readme.wheels
+
 # A whole sandbox on loopback, with what to try next
 demo *args:
     pickupbox demo {{ args }}

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,15 +60,18 @@ class RunningDemo:
         return time.monotonic() - began
 
 
+PROGRAM = (sys.executable, "-m", "pickupbox")
+
+
 @contextmanager
-def running_demo(*options: str, **variables: str) -> Iterator[RunningDemo]:
+def running_demo(*options: str, program: Sequence[str] = PROGRAM, **variables: str) -> Iterator[RunningDemo]:
     port = _free_port()
     with tempfile.TemporaryDirectory() as folder:
         # A file, not a pipe: a process that is left behind would hold a pipe open.
         output = Path(folder) / "output"
         with output.open("wb") as stdout:
             process = subprocess.Popen(
-                [sys.executable, "-m", "pickupbox", "demo", "--fresh", "--port", str(port), *options],
+                [*program, "demo", "--fresh", "--port", str(port), *options],
                 env=without_settings() | {"PICKUPBOX_DATABASE_URL": SERVER_URL, "XDG_STATE_HOME": folder} | variables,
                 stdout=stdout,
             )
