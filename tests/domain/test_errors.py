@@ -49,6 +49,7 @@ CODES = [
     "sign_in_over",
     "only_by_provider",
     "provider_refused",
+    "provider_knows_another",
     "provider_away",
     "invalid_provider",
     "internal_error",

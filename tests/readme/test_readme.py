@@ -91,7 +91,7 @@ def test_the_readme_answers_as_it_says(demo: Said, tmp_path: Path) -> None:
         one.check()
     reserved, lived = (one.answer for one in walked)
     assert re.search(r'"pickup_pin": "[0-9]{6}"', reserved)
-    assert re.findall(r"tells (.*)", lived) == ["reserved", "loaded", "picked_up", "door_available"]
+    assert re.findall(r"tells (.*)", lived) == ["reserved", "loaded and picked_up", "door_available"]
 
 
 def test_an_answer_that_the_readme_does_not_show_is_noticed() -> None:

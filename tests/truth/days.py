@@ -161,6 +161,8 @@ class Day:
 
     async def _at_the_door(self, code: str) -> None:
         opening = self.truth.openings[code]
+        if opening.order is not None:  # nobody is done with a parcel before the box can have seen the door open
+            await self.street.db.move(SEEN_SECONDS)
         self.truth.stand_before(code, self.chance, box_sees=self.street.box_is_awake)
         closes = self.chance.random() < 0.85
         self._write("before", code, opening.purpose, [thing.of[-4:] for thing in self.truth.inside[code]], closes)
