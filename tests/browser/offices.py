@@ -24,6 +24,7 @@ from tests.support.processes import free_port
 PHONE = (390, 844)
 DESK = (1280, 900)
 SHOWN_SECONDS = 30.0
+COMMAND_SECONDS = 120  # a command imports the whole service
 EXPECTED = ("status of 404", "status of 422")  # what is not there, and a form that was not filled in right
 
 
@@ -98,7 +99,9 @@ class Street:
         """What `pickupbox …` says of the demo, to somebody who knows no more than its database."""
         environment = {**without_settings(), "PICKUPBOX_DATABASE_URL": self.said["database_url"]}
         command = [sys.executable, "-m", "pickupbox", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

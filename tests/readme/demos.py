@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from pickupbox.database import schema
 from tests.support.databases import SERVER_URL
+from tests.support.processes import free_port
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 10.0
@@ -65,7 +65,7 @@ PROGRAM = (sys.executable, "-m", "pickupbox")
 
 @contextmanager
 def running_demo(*options: str, program: Sequence[str] = PROGRAM, **variables: str) -> Iterator[RunningDemo]:
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         # A file, not a pipe: a process that is left behind would hold a pipe open.
         output = Path(folder) / "output"
@@ -98,10 +98,3 @@ def _parents() -> Iterator[tuple[int, int]]:
             continue
         if not facts["State"].startswith(("Z", "X")):
             yield int(facts["Pid"]), int(facts["PPid"])
-
-
-def _free_port() -> int:
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        port: int = trial.getsockname()[1]
-    return port

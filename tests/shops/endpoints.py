@@ -1,8 +1,6 @@
 """Where the demo's webhooks go, and what a webhook looks like that somebody else made."""
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,31 +11,19 @@ import httpx
 from pickupbox_sdk import webhooks
 
 from tests.browser.offices import Street
-from tests.readme.demos import without_settings
 
 SECONDS = 30.0
-COMMAND_SECONDS = 120.0  # a command imports the whole service
 
 
 @contextmanager
 def told(street: Street, url: str) -> Iterator[str]:
     """The secret of a new endpoint of the demo's tenant."""
-    added = json.loads(_pickupbox(street, "add", "--url", url, "--json"))
+    tenant = ("--tenant", street.said["tenant"])
+    added = json.loads(street.command("webhook", "add", "--url", url, "--json", *tenant))
     try:
         yield added["secret"]
     finally:
-        _pickupbox(street, "remove", added["id"])
-
-
-def _pickupbox(street: Street, command: str, *options: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "pickupbox", "webhook", command, *options, "--tenant", street.said["tenant"]],
-        env=without_settings() | {"PICKUPBOX_DATABASE_URL": street.said["database_url"]},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-    ).stdout
+        street.command("webhook", "remove", added["id"], *tenant)
 
 
 def send(url: str, secret: str | None, event: dict[str, Any], *, late: int = 0) -> int:
