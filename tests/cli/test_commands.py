@@ -2,9 +2,12 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
+from pickupbox.cli import COMMANDS, load
 from pickupbox.database import schema
 from pickupbox.domain.identifiers import is_api_key
 from pickupbox.settings import Settings
@@ -153,6 +156,18 @@ def test_every_command_explains_itself(run: Run, group: tuple[str, ...]) -> None
     shown = run(*group, "--help")
     assert shown.exit_code == 0
     assert "Usage" in shown.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_listed_by_the_line_that_it_begins_with(name: str) -> None:
+    assert load(name).help.partition("\n\n")[0] == COMMANDS[name][1]
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    listed = "import sys, pickupbox.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True).stdout.split()
+    assert {one for one in loaded if one.startswith("pickupbox.")} == {"pickupbox.cli"}
+    assert {"aiohttp", "asyncpg", "structlog"}.isdisjoint(loaded)
 
 
 def test_what_belongs_to_one_tenant_is_not_changed_for_another(run: Run, tenant: str, query: Query) -> None:

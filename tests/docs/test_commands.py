@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer.main
+import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from pickupbox.cli import app
 from pickupbox.settings import Settings
@@ -53,14 +55,14 @@ def test_some_blocks_are_marked_to_run() -> None:
 
 def understood(words: list[str]) -> str | None:
     """What of a command there is not; None if all is there."""
-    command = typer.main.get_command(app)
+    context = typer.Context(root := get_group(app))
+    command: Any = root
     options: set[str] = {"--help"}
     for word in (one.rstrip(".,;:") for one in words):
         if isinstance(command, TyperGroup):
-            found = command.commands.get(word)
-            if found is None:
+            if word not in command.commands:
                 return None if re.match(r"[…\[]|[A-Z]|--help", word) else f"there is no {' '.join(words)!r}"
-            command = found
+            _, command, _ = command.resolve_command(context, [word])
             options |= {one for parameter in command.params for one in parameter.opts}
         elif word.startswith("--") and word.split("=")[0].rstrip("`],.;:)") not in options:
             return f"{' '.join(words)!r} has no {word}"

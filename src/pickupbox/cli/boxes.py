@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from pickupbox.cli.running import JsonOption, Name, OperatorOption, TenantOption, fail, listing, run, say
+from pickupbox.cli.running import run
+from pickupbox.cli.speaking import JsonOption, Name, OperatorOption, TenantOption, fail, listing, say
 from pickupbox.database import boxes
 from pickupbox.usecases.boxes import add_box, default_setup, put_in_service
 from pickupbox.usecases.core import Caller, Core

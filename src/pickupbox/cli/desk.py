@@ -13,7 +13,7 @@ from pickupbox_sdk import PickupboxError
 from rich.console import Console
 from rich.text import Text
 
-from pickupbox.cli.running import JsonOption, fail, say
+from pickupbox.cli.speaking import JsonOption, fail, say
 from pickupbox.desk import DeskError, triggering
 from pickupbox.desk.beginning import Wish, begin
 from pickupbox.desk.lines import Outcome, answer_of, json_of, line_of

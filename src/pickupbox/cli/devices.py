@@ -12,7 +12,8 @@ from rich.markup import escape
 from pickupbox.box.__main__ import main as run_program
 from pickupbox.certificates import new_authority
 from pickupbox.cli.boxes import box_app
-from pickupbox.cli.running import JsonOption, OperatorOption, TenantOption, fail, listing, run, say, settings
+from pickupbox.cli.running import run, settings
+from pickupbox.cli.speaking import JsonOption, OperatorOption, TenantOption, fail, listing, say
 from pickupbox.database import devices
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.devices import AuthorityMissingError, enroll, revocations, revoke

@@ -8,7 +8,8 @@ import typer
 import uvloop
 from rich.console import Console
 
-from pickupbox.cli.running import JsonOption, away, fail, settings
+from pickupbox.cli.running import away, settings
+from pickupbox.cli.speaking import JsonOption, fail
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.fleet import BOXES_MOST, FleetError, Plan, run
 from pickupbox.fleet.table import table_of, watch_lines, watch_live, watch_nothing

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pickupbox.cli.running import OperatorOption, TenantOption, fail, not_empty, run
+from pickupbox.cli.running import run
+from pickupbox.cli.speaking import OperatorOption, TenantOption, fail, not_empty
 from pickupbox.domain.errors import Refusal
 from pickupbox.usecases.core import Caller
 from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_in_emergency

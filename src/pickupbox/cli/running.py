@@ -1,46 +1,22 @@
-"""What every command shares: options, settings, a core to act with, and how it speaks."""
+"""What acts on the database shares: settings, and a core to act with."""
 
-import json
-import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated
 
 import typer
 import uvloop
 from pydantic import ValidationError
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Column, Table
 
+from pickupbox.cli.speaking import fail
 from pickupbox.database import deployments
 from pickupbox.database.connection import Database
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings, database_url, problems
-from pickupbox.usecases.core import Caller, Core, open_core
-from pickupbox.usecases.team import PLATFORM
-
-TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant's id, as `pickupbox tenant list` shows it.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON instead of text.")]
-
-
-def not_empty(name: str) -> str:
-    if not name.strip():
-        raise typer.BadParameter("a name is not empty")
-    return name
-
-
-Name = Annotated[str, typer.Argument(callback=not_empty, help="As people know it.")]
-OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, help="Who does it, for the audit.")]
+from pickupbox.usecases.core import PLATFORM, Caller, Core, open_core
 
 
 def commander(tenant: str) -> Caller:
     """Who gives a command about a tenant, for the audit: someone with the keys of the whole service."""
     return Caller(tenant, PLATFORM)
-
-
-def fail(text: str) -> typer.Exit:
-    Console(stderr=True).print(text, style="red", highlight=False, markup=False, soft_wrap=True)
-    return typer.Exit(1)
 
 
 def away(cause: BaseException | None) -> typer.Exit:
@@ -92,15 +68,3 @@ def run[Result](act: Callable[[Core], Awaitable[Result]]) -> Result:
         return uvloop.run(with_core())
     except TemporarilyUnavailable as error:
         raise away(error.__cause__) from None
-
-
-def listing(*headers: str) -> Table:
-    """A table that begins with an id, which is never cut: it is there to be copied."""
-    return Table(Column("Id", no_wrap=True), *headers, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-
-
-def say(text: str, value: dict[str, object], *, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(value) + "\n")
-    else:
-        Console().print(text, highlight=False, markup=False, soft_wrap=True)

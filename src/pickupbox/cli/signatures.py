@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pickupbox.cli.running import JsonOption, fail
+from pickupbox.cli.speaking import JsonOption, fail
 from pickupbox.desk.diagnosis import ANY_TIME, TOLERANCE, Finding, Verdict, diagnose
 from pickupbox.desk.requests import headers_in, request_in
 

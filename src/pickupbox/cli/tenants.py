@@ -1,6 +1,5 @@
-"""Tenants, their API keys, and the secrets that seal both."""
+"""Tenants and their API keys."""
 
-import sys
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,16 +7,14 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pickupbox.cli.running import JsonOption, Name, TenantOption, commander, fail, listing, not_empty, run, say
+from pickupbox.cli.running import commander, run
+from pickupbox.cli.speaking import JsonOption, Name, TenantOption, fail, listing, not_empty, say
 from pickupbox.database import tenants
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.rewrap import rewrap, rewrap_for_people, rewrap_webhook_keys
 from pickupbox.usecases.tenants import add_tenant, issue_key, revoke_key
-from pickupbox.vault import new_secret
 
 tenant_app = typer.Typer(no_args_is_help=True, help="Tenants: the shops that use this service.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys. A complete key is shown once, when it is made.")
-secret_app = typer.Typer(no_args_is_help=True, help="The secrets that seal PINs and keys, and their rotation.")
 
 NameOption = Annotated[str, typer.Option("--name", callback=not_empty, help="What the key is for.")]
 
@@ -94,19 +91,3 @@ def key_revoke(key_id: str, tenant: TenantOption) -> None:
     """Revoke a key; it stops working within 5 seconds."""
     if not run(lambda core: revoke_key(core, commander(tenant), key_id)):
         raise fail("The tenant has no such live key.")
-
-
-@secret_app.command("new")
-def secret_new(secret_id: Annotated[str, typer.Argument(help="A short name, such as k2.")]) -> None:
-    """Print a fresh secret for PICKUPBOX_SECRETS."""
-    sys.stdout.write(new_secret(secret_id) + "\n")
-
-
-@secret_app.command("rewrap")
-def secret_rewrap() -> None:
-    """Seal everything that is sealed under the current secret; then the one before can go. See docs/secrets.md."""
-    keys, people = run(rewrap_webhook_keys), run(rewrap_for_people)
-    Console().print(
-        f"{run(rewrap)} PINs, the keys of {keys} webhook endpoints and {people} secrets of people sealed again.",
-        highlight=False,
-    )

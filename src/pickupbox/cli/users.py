@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from pickupbox.cli.running import JsonOption, TenantOption, commander, fail, listing, not_empty, run, say
+from pickupbox.cli.running import commander, run
+from pickupbox.cli.speaking import JsonOption, TenantOption, fail, listing, not_empty, say
 from pickupbox.domain.errors import NotFound, Refusal
 from pickupbox.domain.people import PersonNotFound
 from pickupbox.domain.roles import Role

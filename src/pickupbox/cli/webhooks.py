@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from pickupbox.cli.running import JsonOption, TenantOption, commander, fail, listing, run, say
+from pickupbox.cli.running import commander, run
+from pickupbox.cli.speaking import JsonOption, TenantOption, fail, listing, say
 from pickupbox.database import attempts, endpoints
 from pickupbox.domain.lifecycle import Event
 from pickupbox.usecases import replay as replaying

@@ -12,6 +12,8 @@ from pickupbox.domain.pins import PIN_COUNT, pin_of
 from pickupbox.settings import Settings
 from pickupbox.vault import Vault
 
+PLATFORM = "platform"  # the actor of what is done at the command line
+
 
 @dataclass(frozen=True, slots=True)
 class Core:

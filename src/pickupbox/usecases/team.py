@@ -15,11 +15,9 @@ from pickupbox.domain.people import (
 )
 from pickupbox.domain.roles import Role, may_change
 from pickupbox.usecases.audit import note
-from pickupbox.usecases.core import Caller, Core
+from pickupbox.usecases.core import PLATFORM, Caller, Core
 from pickupbox.usecases.links import Link, Purpose, issue
 from pickupbox.usecases.passwords import hash_password
-
-PLATFORM = "platform"  # the actor of what is done at the command line
 
 
 async def add_user(core: Core, tenant: str, email: str, name: str, role: Role, password: str) -> str:
