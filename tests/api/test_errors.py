@@ -41,6 +41,7 @@ async def test_a_bad_id_of_the_sandbox_operation_is_422_with_the_envelope(shop: 
     answer = await shop.simulate(quote(bad_id, safe=""), "loaded")
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "validation_failed")
     assert breaches(answer.json(), "PublicErrorResponse") == []
+    assert [set(problem) for problem in answer.json()["error"]["details"]] == [{"loc", "msg", "type"}]
 
 
 @pytest.mark.parametrize("operation", BY_SHIPMENT, ids=lambda operation: operation.name)

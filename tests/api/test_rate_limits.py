@@ -147,6 +147,7 @@ async def test_a_pin_is_revealed_60_times_an_hour_per_key(core: Core, limited: A
     shop = await open_shop(core, limited)
     async with shop.http:
         shipment_id = await shop.reserved()
+        assert (await shop.http.put(f"/shipments/{shipment_id}/pickup-pin")).status_code == 405  # it reveals nothing
         answers = [await shop.pin(shipment_id) for _ in range(61)]
         assert [answer.status_code for answer in answers] == [200] * 60 + [429]
         refused = answers[-1]

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 FAULTS = (*faults.FAULTS, *street_faults.FAULTS)
 AT_ONCE = 2
 SECONDS = 300
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:schemathesis")  # the second takes as long to import as all of ours
 FAILED = 1  # pytest's exit status for failed tests; any other but 0 means that it did not get so far
 
 
@@ -36,10 +37,10 @@ def plant(fault: Fault, source: Path) -> None:
 def run(fault: Fault) -> tuple[Fault, str]:
     with tempfile.TemporaryDirectory(prefix="pickupbox-planted-") as folder:
         source = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "src", source)
         plant(fault, source)
         environment = {**os.environ, "PYTHONPATH": str(source), "PICKUPBOX_MODEL_HISTORIES": "60"}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", fault.caught_by]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", *WITHOUT, fault.caught_by]
         done = subprocess.run(
             command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )

@@ -37,6 +37,7 @@ from pickupbox.usecases.core import Caller, Core
 BASE = "/v1"
 OPEN = frozenset(f"{BASE}/{name}" for name in ("openapi.json", "docs", *(f"docs/{name}" for name in FILES)))
 PIN_PATH = re.compile(rf"{BASE}/shipments/[^/]+/pickup-pin")
+REVEALING = ("GET", "HEAD")
 PIN_POLICY = Policy("pin", 60 / 3600, 60)
 
 _sane_request_id = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -93,7 +94,7 @@ class Entrance:
         holder = await self._keys.holder(headers.get(b"authorization", b"").decode("latin-1"))
         visit.tenant, visit.key = holder.tenant_id, holder.key_id
         await self._limit(visit, holder.key_id, Policy("key", holder.rate_per_second, holder.rate_burst))
-        if PIN_PATH.fullmatch(path):
+        if scope["method"] in REVEALING and PIN_PATH.fullmatch(path):
             await self._limit(visit, f"{holder.key_id}:pin", PIN_POLICY)
         client = scope.get("client")
         scope["pickupbox.caller"] = Caller(

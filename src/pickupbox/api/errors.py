@@ -49,19 +49,19 @@ def envelope(refusal: Refusal, request_id: str, headers: Mapping[str, str] | Non
 def validation_body(invalid: InvalidPath) -> Response:
     """`{"detail": [{loc, msg, type, input, ctx}]}`"""
     return Response(
-        orjson.dumps({"detail": [problem_of(p, "path") for p in invalid.problems]}, default=str),
+        orjson.dumps({"detail": [_problem_of_path(p) for p in invalid.problems]}, default=str),
         422,
         media_type="application/json",
     )
 
 
 def problem_of(problem: ErrorDetails, where: str) -> dict[str, Any]:
-    """One broken rule. What was sent comes back only from a path: a body may hold a customer's name."""
-    shown: dict[str, Any] = {"loc": [where, *problem["loc"]], "msg": problem["msg"], "type": problem["type"]}
-    if where == "path":
-        shown["input"] = _printable(problem["input"])
-        shown["ctx"] = problem.get("ctx", {})
-    return shown
+    """One broken rule, without what was sent: it may hold a customer's name."""
+    return {"loc": [where, *problem["loc"]], "msg": problem["msg"], "type": problem["type"]}
+
+
+def _problem_of_path(problem: ErrorDetails) -> dict[str, Any]:
+    return problem_of(problem, "path") | {"input": _printable(problem["input"]), "ctx": problem.get("ctx", {})}
 
 
 def _printable(value: Any) -> str:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
+import orjson
 from pydantic import BaseModel, StringConstraints, TypeAdapter
 from pydantic import ValidationError as Invalid
 from starlette.requests import ClientDisconnect, Request
@@ -74,7 +75,10 @@ async def body_of[Model: BaseModel](request: Request, model: type[Model]) -> Mod
     except (ClientDisconnect, TimeoutError):
         raise InvalidRequest from None
     try:
+        orjson.loads(body)  # the model's own reading would take NaN for JSON
         return model.model_validate_json(bytes(body))
+    except orjson.JSONDecodeError:
+        raise InvalidRequest from None
     except Invalid as invalid:
         problems = invalid.errors(include_url=False, include_input=False)
     if problems[0]["type"] == "json_invalid":
