@@ -16,7 +16,8 @@ from pickupbox.box.page.server import serve
 from pickupbox.devices.messages import Ack, Heartbeat, Message, PinAnswer, PinEntered, Roster
 from pickupbox.domain.doors import Purpose, Verdict
 from pickupbox.domain.grants import MARK_LENGTH, Grant, verifier_of, write_grant
-from tests.box.street import COMPARTMENTS, SECONDS, Broker, Service, a_service, new_device, settings_for, until
+from tests.box.street import COMPARTMENTS, SECONDS, Broker, Service, a_service, new_device, settings_for
+from tests.support.waiting import until
 
 PIN = "274913"
 OWN_PIN, KEY = "580261", "5a" * 32  # what the box knows by its roster

@@ -40,13 +40,6 @@ class Broker:
         self._running.wait(10)
 
 
-async def until(what: Callable[[], Any], seconds: float = SECONDS) -> None:
-    """Wait until something holds; a test that waits in vain fails here."""
-    async with asyncio.timeout(seconds):
-        while not what():  # noqa: ASYNC110 - also asks things in other processes
-            await asyncio.sleep(0.01)
-
-
 @dataclass
 class Service:
     """Takes the journal in order and acknowledges it, unless it is told to be difficult."""

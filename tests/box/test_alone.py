@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.box.street import Broker, a_service, new_device, until
+from tests.box.street import Broker, a_service, new_device
+from tests.support.waiting import until
 
 MEGABYTES = 64
 LOADED = """

@@ -8,7 +8,8 @@ from pickupbox.box import keypad, program
 from pickupbox.box.clock import ticks
 from pickupbox.devices.messages import Message, PinAnswer, PinEntered
 from pickupbox.domain.doors import Verdict
-from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for, until
+from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for
+from tests.support.waiting import until
 
 
 def judge(service: Service, right: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pickupbox.box import keys
 from pickupbox.box.keys import KEYS_AT_ONCE, read_keys
-from tests.box.street import until
+from tests.support.waiting import until
 
 
 async def test_keys_arrive_in_order_also_when_the_device_comes_back(

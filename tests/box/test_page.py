@@ -11,7 +11,8 @@ from pickupbox.box.page import play
 from pickupbox.box.page.play import ProductionError
 from pickupbox.devices.messages import PinEntered, Presence, RosterTaken
 from tests.box.playing import KEY, OWN_PIN, PIN, a_page, roster, script
-from tests.box.street import SECONDS, Broker, a_service, new_device, settings_for, until
+from tests.box.street import SECONDS, Broker, a_service, new_device, settings_for
+from tests.support.waiting import until
 
 CYCLE = [("unlocked", "A1"), ("door_opened", "A1"), ("door_closed", "A1")]
 

@@ -16,8 +16,9 @@ import pytest_asyncio
 from pickupbox.box.page import server
 from pickupbox.box.page.server import FILES, STATIC, read_address
 from tests.box.playing import Page, a_page, script
-from tests.box.street import Broker, a_service, new_device, until
+from tests.box.street import Broker, a_service, new_device
 from tests.support.processes import free_port
+from tests.support.waiting import until
 
 KILOBYTES = 100
 NO_REQUESTS = [

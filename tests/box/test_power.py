@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pickupbox.devices.messages import Journaled, Presence
-from tests.box.street import COMPARTMENTS, Broker, a_service, new_device, until
+from tests.box.street import COMPARTMENTS, Broker, a_service, new_device
+from tests.support.waiting import until
 
 
 class Child:

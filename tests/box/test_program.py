@@ -15,7 +15,8 @@ from pickupbox.box.journal import Journal
 from pickupbox.devices import wire
 from pickupbox.devices.messages import Ack, Certificate, Heartbeat, Presence, RefusedByBox, Resend
 from pickupbox.domain.doors import Happening
-from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for, until
+from tests.box.street import Broker, Running, Service, a_box, a_service, new_device, settings_for
+from tests.support.waiting import until
 
 CYCLE = [("unlocked", "A1"), ("door_opened", "A1")]
 

@@ -12,8 +12,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 from standardwebhooks import Webhook
 
-from tests.box.street import until
 from tests.browser.offices import DESK, PHONE, Picture, Street, a_person, a_street, sign_in, still_me
+from tests.support.waiting import until
 
 NEW_PASSWORD = "four words without a link"
 OPERATOR = "operator@demo.example"

@@ -15,8 +15,8 @@ from pickupbox.box.clock import ticks
 from pickupbox.box.keypad import DAY_FAILURES, Throttle
 from pickupbox.devices.messages import RosterTaken
 from tests.box.playing import OWN_PIN, PIN, Page, roster
-from tests.box.street import until
 from tests.browser.conftest import a_tab
+from tests.support.waiting import until
 
 Picture = Callable[[str], Path]
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text()

@@ -28,7 +28,7 @@ from pickupbox.usecases.core import Core
 from pickupbox.usecases.keypad import enter_pin
 from tests.devices.street import Box, add_device, ask, box_at, gateway, pin_of, place_of, revoke, stage_of, wrong_pin
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 OPENED, CLOSED = Happening.DOOR_OPENED, Happening.DOOR_CLOSED
 SOON = timedelta(seconds=5)

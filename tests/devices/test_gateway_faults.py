@@ -21,7 +21,7 @@ from tests.devices.street import Box, Relay, add_device, ask, box_at, gateway, p
 from tests.support.databases import environment_of
 from tests.support.processes import Process
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 OPENED, CLOSED = Happening.DOOR_OPENED, Happening.DOOR_CLOSED
 

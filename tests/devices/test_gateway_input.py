@@ -16,7 +16,7 @@ from pickupbox.usecases.core import Core
 from tests.devices.golden import GOLDEN, payload
 from tests.devices.street import add_device, ask, box_at, gateway
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 CASES = int(os.environ.get("PICKUPBOX_GATEWAY_CASES", "10000"))
 SEED = int(os.environ.get("PICKUPBOX_GATEWAY_SEED", "4"))

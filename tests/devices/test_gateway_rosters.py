@@ -9,7 +9,7 @@ from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
 from tests.devices.street import Box, add_device, ask, box_at, gateway
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 
 @pytest_asyncio.fixture

@@ -21,7 +21,7 @@ from tests.box.test_power import powered
 from tests.devices.broker import Broker
 from tests.devices.street import add_device, ask, box_at, gateway, revoke
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 SECONDS = 15.0
 

@@ -24,10 +24,11 @@ from pickupbox.certificates import (
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.devices import enroll, exchange
-from tests.box.street import COMPARTMENTS, Running, a_box, until
+from tests.box.street import COMPARTMENTS, Running, a_box
 from tests.devices.broker import SERVICE, Broker, mosquitto, pem_of, request_of
 from tests.devices.street import ask, gateway, operator
 from tests.support.shop import Shop
+from tests.support.waiting import until
 
 AGE = timedelta(days=80)
 

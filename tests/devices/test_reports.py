@@ -23,7 +23,7 @@ from tests.devices.street import (
 )
 from tests.support.databases import elapse
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 OPENED, CLOSED = Happening.DOOR_OPENED, Happening.DOOR_CLOSED
 

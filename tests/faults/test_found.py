@@ -16,7 +16,8 @@ from pickupbox.box.roster import Now, purpose_now
 from pickupbox.devices.messages import Ack, Message, PinEntered, Roster
 from pickupbox.domain.doors import Happening, Purpose
 from pickupbox.domain.grants import Grant, offline_command, read_grant, verifier_of, write_grant
-from tests.box.street import Broker, a_box, a_service, new_device, settings_for, until
+from tests.box.street import Broker, a_box, a_service, new_device, settings_for
+from tests.support.waiting import until
 
 KEY = bytes(range(32))
 MARK = "0123456789ab"

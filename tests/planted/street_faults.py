@@ -4,9 +4,17 @@ from tests.planted.fault import Fault
 
 RULES, ROSTERS = "tests/devices/test_door_rules.py", "tests/devices/test_rosters.py"
 ROSTER, JOURNALS = "tests/box/test_roster.py", "tests/devices/test_journals.py"
-TRUTH = "tests/truth"
+TRUTH, STREET = "tests/truth", "tests/street/test_street.py"
 
 FAULTS = (
+    Fault(
+        "who stands before an open door at the deadline does not collect",
+        "domain/deadlines.py",
+        "        case Stage.LOADING | Stage.CORRECTING | Stage.COLLECTING:\n",
+        "        case Stage.COLLECTING:\n            return shipment.pickup_expires_at\n"
+        "        case Stage.LOADING | Stage.CORRECTING:\n",
+        f"{STREET}::test_who_stands_before_an_open_door_at_the_deadline_still_collects",
+    ),
     Fault(
         "the lease is ignored: a box loads by itself for ever",
         "box/roster.py",

@@ -1,6 +1,5 @@
 """The street: API, broker, gateway, worker, the program in the box and webhooks, all real."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -11,16 +10,18 @@ import pytest_asyncio
 from starlette.types import ASGIApp
 
 from pickupbox.api.app import make_app
+from pickupbox.box.clock import ticks
 from pickupbox.box.settings import BoxSettings
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core, open_core
 from tests.box.street import a_box
 from tests.devices.broker import Broker, mosquitto
 from tests.devices.street import add_device
-from tests.street.corner import CODES, Corner, until
+from tests.street.corner import CODES, Corner
 from tests.support.databases import environment_of, own_database
 from tests.support.processes import Process
 from tests.support.shop import Shop, open_shop
+from tests.support.waiting import until
 from tests.webhooks.receiving import Receiver, open_receiver, subscribe
 
 
@@ -98,5 +99,5 @@ async def _a_corner(shop: Shop, receiver: Receiver, broker: Broker, journal: Pat
                 return await connection.fetchval("SELECT last_seen_at IS NOT NULL FROM devices WHERE id = $1", device)
 
         await until(known)
-        await asyncio.sleep(1.2)  # the heartbeat's answer tells the box the service's clock
+        await until(lambda: running.box._clock.latest(ticks()) is not None)  # a heartbeat's answer tells it
         yield Corner(replace(shop, box_id=box), device, running, receiver)

@@ -1,16 +1,15 @@
 """A shop with one box on the street, and what people do there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pickupbox.usecases.check import check
 from pickupbox.usecases.core import Core
 from tests.box.street import Running
 from tests.support.shop import Shop
+from tests.support.waiting import until
 from tests.webhooks.receiving import Receiver
 
-SECONDS = 40.0
 CODES = tuple(f"A{n}" for n in range(1, 7))
 
 
@@ -28,12 +27,12 @@ class Corner:
         shown = len(self.running.shown)
         for digit in pin:
             await self.running.box.press(digit)
-        await until(lambda: true(len(self.running.shown) > shown))
+        await until(lambda: len(self.running.shown) > shown)
         return self.running.shown[-1]
 
     async def open_by(self, pin: str, code: str) -> None:
         assert await self.type(pin) == "opening"
-        await until(lambda: true(self.running.driver.is_open(code)))
+        await until(lambda: self.running.driver.is_open(code))
 
     async def cycle(self, pin: str, code: str) -> None:
         """Open by the PIN, and close again."""
@@ -43,13 +42,13 @@ class Corner:
 
     async def cut(self, pin: str) -> None:
         """Cut the cable, once the box may open for the PIN by itself."""
-        await until(lambda: true(self.running.box.alone.judge(pin, None) is not None))
+        await until(lambda: self.running.box.alone.judge(pin, None) is not None)
         self.running.cable.cut()
-        await until(lambda: true(not self.running.box.link.connected))
+        await until(lambda: not self.running.box.link.connected)
 
     async def mend(self) -> None:
         self.running.cable.mend()
-        await until(lambda: true(self.running.box.link.connected))
+        await until(lambda: self.running.box.link.connected)
 
     async def shows(self, shipment: str, *wanted: object) -> None:
         """Wait until the API shows status, compartment state and pickup enabled so."""
@@ -65,16 +64,6 @@ class Corner:
             return [kind for of, kind in self.receiver.told() if of == shipment] == list(types)
 
         await until(so)
-
-
-async def true(value: bool) -> bool:
-    return value
-
-
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not await holds():  # noqa: ASYNC110 - it asks other processes
-            await asyncio.sleep(0.05)
 
 
 async def reserve(corner: Corner, order: str) -> tuple[str, str, str]:
@@ -93,7 +82,7 @@ async def stage_is(core: Core, shipment: str, stage: str) -> None:
 async def ledgers_agree(corner: Corner, shipment: str, *types: str) -> None:
     """Box, service and shop have the same story: the whole journal was heard, and every event told, once."""
     box = corner.running.box
-    await until(lambda: true(not box.journal.waiting))
+    await until(lambda: not box.journal.waiting)
     async with corner.shop.core.db.connection() as connection:
         heard = await connection.fetchval("SELECT seq FROM journals WHERE device_id = $1", corner.device)
         open_doors = await connection.fetch("SELECT FROM doors WHERE box_id = $1 AND is_open", corner.shop.box_id)

@@ -6,7 +6,8 @@ import pytest
 
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_in_emergency
-from tests.street.corner import Corner, breaches, reserve, stage_is, true, until
+from tests.street.corner import Corner, breaches, reserve, stage_is
+from tests.support.waiting import until
 
 
 async def test_a_parcel_is_loaded_corrected_collected_and_its_compartment_released(corner: Corner, core: Core) -> None:
@@ -34,7 +35,7 @@ async def test_a_jammed_lock_is_a_fault_that_is_emptied_and_retried(corner: Corn
     await corner.shows(shipment, "fault", "awaiting_removal", False)
     corner.running.driver.jammed.clear()
     await open_for_removal(core, operator, shipment)
-    await until(lambda: true(corner.running.driver.is_open(code)))
+    await until(lambda: corner.running.driver.is_open(code))
     await asyncio.sleep(0.3)
     corner.running.driver.close_door(code)
 
@@ -91,11 +92,15 @@ async def test_who_stands_before_an_open_door_at_the_deadline_still_collects(cor
     shipment, pin, code = await reserve(corner, "order")
     await corner.cycle(pin, code)
     await corner.shows(shipment, "loaded", "occupied", True)
+    async with core.db.connection() as connection:
+        await connection.execute(
+            "UPDATE shipments SET pickup_expires_at = d, due_at = d "
+            "FROM (SELECT now() + interval '4 seconds' AS d) AS soon WHERE id = $1",
+            shipment,
+        )
     await corner.open_by(pin, code)
     await stage_is(core, shipment, "collecting")
-    async with core.db.connection() as connection:
-        await connection.execute("UPDATE shipments SET pickup_expires_at = now() WHERE id = $1", shipment)
-    await asyncio.sleep(2)  # the worker looks for what is due every second
+    await asyncio.sleep(5)  # the deadline passes, and the worker looks for what is due every half second
     await corner.shows(shipment, "loaded", "occupied", True)
     corner.running.driver.close_door(code)
     await corner.shows(shipment, "picked_up", "available", False)
@@ -108,12 +113,12 @@ async def test_simulated_events_move_the_virtual_doors_too(corner: Corner, core:
     await corner.open_by(pin, code)
     await stage_is(core, shipment, "loading")
     assert (await corner.shop.simulate(shipment, "loaded")).status_code == 200
-    await until(lambda: true(driver.holding == {code} and corner.running.box.cabinet.open_doors == []))
+    await until(lambda: driver.holding == {code} and corner.running.box.cabinet.open_doors == [])
     await corner.shows(shipment, "loaded", "occupied", False)
     await corner.cycle(pin, code)
     await corner.shows(shipment, "loaded", "occupied", True)
     assert (await corner.shop.simulate(shipment, "picked_up")).status_code == 200
-    await until(lambda: true(driver.holding == set()))
+    await until(lambda: driver.holding == set())
     assert (await corner.shop.simulate(shipment, "door_available")).status_code == 200
     await corner.was_told(shipment, "reserved", "loaded", "picked_up", "door_available")
     assert await breaches(corner) == []

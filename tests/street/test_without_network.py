@@ -8,7 +8,8 @@ import pytest
 
 from pickupbox.devices.messages import Message, Open, PinAnswer
 from pickupbox.usecases.core import Core
-from tests.street.corner import Corner, breaches, ledgers_agree, reserve, true, until
+from tests.street.corner import Corner, breaches, ledgers_agree, reserve
+from tests.support.waiting import until
 
 CUT_SECONDS = 60.0
 
@@ -35,7 +36,7 @@ async def cut_before_the_pickup(corner: Corner) -> None:
     await corner.cut(pin)
     async with lasting(CUT_SECONDS):
         await corner.cycle(pin, code)
-        await until(lambda: true(corner.running.box.cabinet.open_doors == []))
+        await until(lambda: corner.running.box.cabinet.open_doors == [])
         assert await corner.type(pin) == "no_answer", "it was collected already"
     await corner.shows(shipment, "loaded", "occupied", True)
     await corner.mend()
@@ -59,7 +60,7 @@ async def cut_before_the_loading(corner: Corner) -> None:
 
 async def cut_at_the_door(corner: Corner) -> None:
     shipment, pin, code = await load(corner, "door")
-    await until(lambda: true(corner.running.box.alone.judge(pin, None) is not None))
+    await until(lambda: corner.running.box.alone.judge(pin, None) is not None)
     cable = corner.running.cable
 
     def cut_at_the_answer(message: Message) -> bool:
@@ -71,7 +72,7 @@ async def cut_at_the_door(corner: Corner) -> None:
     cable.passes = cut_at_the_answer
     async with lasting(CUT_SECONDS):
         assert await corner.type(pin) == "opening"
-        await until(lambda: true(corner.running.driver.is_open(code)))
+        await until(lambda: corner.running.driver.is_open(code))
         await asyncio.sleep(0.5)
         corner.running.driver.close_door(code)
     await corner.shows(shipment, "loaded", "occupied", True)
@@ -141,7 +142,7 @@ async def test_a_deadline_that_passes_while_the_box_is_away_is_judged_by_its_jou
         await connection.execute(
             "UPDATE shipments SET pickup_expires_at = now(), due_at = now() WHERE id = ANY ($1)", [shipment, late]
         )
-    await asyncio.sleep(2)  # the worker looks for what is due every second
+    await asyncio.sleep(2)  # the worker looks for what is due every half second
     await corner.shows(shipment, "loaded", "occupied", True)
     await corner.shows(late, "loaded", "occupied", True)
     await corner.mend()

@@ -14,6 +14,7 @@ from pickupbox.usecases.endpoints import disable_endpoint, enable_endpoint, rota
 from pickupbox.webhooks import delivery as delivering_module
 from pickupbox.webhooks.turns import AT_FIRST
 from tests.support.shop import Shop
+from tests.support.waiting import until
 from tests.webhooks.receiving import (
     Received,
     Receiver,
@@ -25,7 +26,6 @@ from tests.webhooks.receiving import (
     subscribe,
     waiting,
 )
-from tests.worker.waiting import until
 
 
 async def all_told(shop: Shop, seconds: float = 5.0) -> None:

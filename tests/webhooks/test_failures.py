@@ -13,8 +13,8 @@ from pickupbox.usecases.core import Core
 from pickupbox.usecases.endpoints import tend_endpoints
 from pickupbox.webhooks.schedule import BACK_OFF
 from tests.support.shop import Shop
+from tests.support.waiting import until
 from tests.webhooks.receiving import Receiver, always, change, delivering, fetch, subscribe, waiting
-from tests.worker.waiting import until
 
 
 async def fail(core: Core, endpoint: str, times: int = 1, pause: float | None = None) -> None:

@@ -16,8 +16,8 @@ from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core, open_core
 from pickupbox.webhooks import delivery as delivering_module
 from tests.support.shop import Shop
+from tests.support.waiting import until
 from tests.webhooks.receiving import Received, Receiver, always, delivering, fetch, open_receiver, subscribe, waiting
-from tests.worker.waiting import until
 
 
 async def back_off(core: Core, endpoint: str) -> list[tuple[object, ...]]:

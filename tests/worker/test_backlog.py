@@ -13,6 +13,7 @@ from pickupbox.usecases.check import check
 from tests.support.databases import environment_of
 from tests.support.processes import Process
 from tests.support.shop import Shop, asked
+from tests.support.waiting import until
 
 DEADLINES = int(os.environ.get("PICKUPBOX_BACKLOG", "20000"))
 BOX_SIZE = 500
@@ -24,9 +25,10 @@ async def test_20000_deadlines_at_once_are_done_by_two_workers_in_30_seconds(
     shop: Shop, settings: Settings, tmp_path: Path
 ) -> None:
     await reserve_many(shop)
-    workers = [Process(["worker"], environment_of(settings), tmp_path / f"worker-{n}.log") for n in range(2)]
+    logs = [tmp_path / f"worker-{n}.log" for n in range(2)]
+    workers = [Process(["worker"], environment_of(settings), log) for log in logs]
     try:
-        await asyncio.sleep(4)  # both are up and find nothing to do
+        await until(lambda: all("worker_started" in log.read_text() for log in logs))
         await make_all_due(shop)
         began = time.monotonic()
         while await still_due(shop):

@@ -15,8 +15,8 @@ from pickupbox.usecases.core import Core
 from pickupbox.worker.process import work
 from tests.support.databases import elapse
 from tests.support.shop import Shop
+from tests.support.waiting import until
 from tests.worker.conftest import Take
-from tests.worker.waiting import until
 
 DOOR_LIMIT, COOLDOWN, PROTECTION = 180, 5, 5
 OPEN, CLOSE, LOAD, PICK_UP = Trigger.DOOR_OPENED, Trigger.DOOR_CLOSED, Trigger.LOAD, Trigger.PICK_UP

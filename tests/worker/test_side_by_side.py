@@ -11,7 +11,7 @@ from pickupbox.usecases.clock import sweep
 from pickupbox.usecases.core import Core, open_core
 from pickupbox.worker.process import work
 from tests.support.shop import Shop
-from tests.worker.waiting import until
+from tests.support.waiting import until
 
 SHIPMENTS = 200
 
