@@ -44,6 +44,13 @@ async def test_a_bad_id_of_the_sandbox_operation_is_422_with_the_envelope(shop: 
     assert [set(problem) for problem in answer.json()["error"]["details"]] == [{"loc", "msg", "type"}]
 
 
+async def test_a_path_that_ends_in_a_newline_is_another_path(shop: Shop) -> None:
+    shipment_id = await shop.reserved()
+    for path in ("/boxes", f"/shipments/{shipment_id}/pickup-pin", "/events"):
+        answer = await shop.http.get(f"{path}%0A")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+
+
 @pytest.mark.parametrize("operation", BY_SHIPMENT, ids=lambda operation: operation.name)
 @pytest.mark.parametrize("strange_id", ["x" * 64, "x", " ", "é", "📦", "..", "%", "a?b", "'; --", "\ufffd"])
 async def test_an_id_that_is_only_strange_is_not_found(shop: Shop, operation: Operation, strange_id: str) -> None:

@@ -1,6 +1,7 @@
 """Time partitions: made ahead, one after the other, and no row is ever without a place."""
 
 import asyncio
+import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from pickupbox.database import partitions
-from pickupbox.database.partitions import PARTITIONED, Partitioned, bounds, name_of, too_old
+from pickupbox.database.partitions import PARTITIONED, Creation, Partitioned, bounds, name_of, too_old
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.partitions import keep_partitions
@@ -75,6 +76,40 @@ async def test_missing_partitions_are_made_once(core: Core, raw: Any) -> None:
     assert limits == f"FOR VALUES FROM ('{last[0]} 00:00:00+00') TO ('{last[1]} 00:00:00+00')"
 
 
+@pytest.mark.parametrize("of", PARTITIONED, ids=lambda of: of.table)
+async def test_a_partition_that_is_made_later_is_like_those_of_the_migration(
+    core: Core, raw: Any, of: Partitioned
+) -> None:
+    first, end = bounds(of, datetime(2090, 1, 1, tzinfo=UTC), 0)
+    assert await partitions.create(raw, of.table, first, end) is Creation.MADE
+    shape = """
+        SELECT array_agg(pg_get_indexdef(i.indexrelid) ORDER BY 1) FILTER (WHERE h.inhparent IS NOT NULL),
+            count(*) FILTER (WHERE h.inhparent IS NULL)
+        FROM pg_index i LEFT JOIN pg_inherits h ON h.inhrelid = i.indexrelid WHERE i.indrelid = $1::text::regclass
+    """
+    made, default = [await raw.fetchrow(shape, name) for name in (name_of(of.table, first), f"{of.table}_default")]
+    await raw.execute(f"DROP TABLE {name_of(of.table, first)}")
+    assert made[1] == default[1] == 0, "an index that is not part of the table's own"
+    assert len(made[0]) == len(default[0])
+
+
+async def test_nobody_waits_behind_a_partition_that_waits_for_a_long_reader(core: Core, shop: Shop) -> None:
+    async with core.db.connection() as connection:
+        first, _ = bounds(EVENTS, await partitions.now(connection), EVENTS.ahead)
+        await connection.execute(f"DROP TABLE {name_of('events', first)}")
+    async with core.db.transaction() as reader:
+        await reader.execute("SELECT count(*) FROM events")
+        making = asyncio.create_task(keep_partitions(core))
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        await shop.reserved("A")
+        assert time.monotonic() - began < 1
+        with capture_logs() as logs:
+            assert await making == 0
+    assert [line["event"] for line in logs] == ["partition_waits"]
+    assert await keep_partitions(core) == 1
+
+
 async def test_workers_side_by_side_make_a_missing_partition_without_an_error(core: Core) -> None:
     for _ in range(5):
         async with core.db.connection() as connection:
@@ -122,8 +157,8 @@ async def test_a_partition_of_rows_that_lie_in_the_default_one_is_refused_by_pos
         """,
         shipment,
     )
-    assert await partitions.create(raw, "events", date(2029, 1, 1), date(2029, 1, 2)) is False
-    assert await partitions.create(raw, "events", date(2029, 1, 2), date(2029, 1, 3)) is True
+    assert await partitions.create(raw, "events", date(2029, 1, 1), date(2029, 1, 2)) is Creation.TOO_LATE
+    assert await partitions.create(raw, "events", date(2029, 1, 2), date(2029, 1, 3)) is Creation.MADE
     with pytest.raises(asyncpg.UndefinedTableError):
         await raw.execute("SELECT FROM events_20290101")
 
@@ -154,9 +189,11 @@ async def test_old_attempts_are_dropped_with_their_partition_and_all_else_stays(
         now = await partitions.now(connection)
         days = {days: bounds(ATTEMPTS, now, -days)[0] for days in (30, 31, 400)}
         old_events = bounds(EVENTS, now, -60)
-        assert await partitions.create(connection, "events", *old_events)
+        assert await partitions.create(connection, "events", *old_events) is Creation.MADE
         for day in days.values():
-            assert await partitions.create(connection, "webhook_attempts", day, day + timedelta(days=1))
+            assert (
+                await partitions.create(connection, "webhook_attempts", day, day + timedelta(days=1)) is Creation.MADE
+            )
             await connection.execute(
                 """
                 INSERT INTO webhook_attempts SELECT $1, $2, 'whe_1', 'shp_1', 1, 'evt_1', 'loaded', 1, 'accepted', 200,

@@ -1,6 +1,7 @@
 """The API as one ASGI application, put together from the settings."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -37,7 +38,10 @@ class Endpoint:
 
 
 def _route(method: str, path: str, endpoint: Callable[[Request], Awaitable[Response]]) -> Route:
-    return Route(path, Endpoint(endpoint), methods=[method])
+    route = Route(path, Endpoint(endpoint), methods=[method])
+    # Starlette's pattern ends in `$`, which also holds before a newline: such a path would pass the PINs' own limit.
+    route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z")
+    return route
 
 
 def routes(environment: str) -> list[Route]:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 
 import asyncpg
 
@@ -26,6 +27,7 @@ PARTITIONED = (
     Partitioned("door_reports", days=1, ahead=14, keep=30),
     Partitioned("figures", days=28, ahead=2, keep=400),
 )
+PATIENCE = "300ms"  # for a lock that others may queue behind
 _EPOCH = date(2024, 1, 1)
 
 
@@ -48,26 +50,41 @@ async def existing(connection: Connection, table: str) -> set[str]:
     return {row["name"] for row in rows}
 
 
-async def create(connection: Connection, table: str, first: date, end: date) -> bool:
-    """Make one partition; False if rows of that time already lie in the default partition."""
+class Creation(StrEnum):
+    MADE = "made"
+    BUSY = "busy"  # others hold the table: another time will do
+    TOO_LATE = "too_late"  # rows of that time already lie in the default partition
+
+
+async def create(connection: Connection, table: str, first: date, end: date) -> Creation:
+    """Make one partition, unless somebody reads the table for long: whoever comes then would queue behind us.
+
+    Attached, not made in place: that takes no lock on the table that stops its readers or writers.
+    """
+    name = name_of(table, first)
     try:
         async with connection.transaction():
+            await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
             # Two workers that make the same partition at once would trip over each other.
             await connection.execute("SELECT pg_advisory_xact_lock(hashtext('pickupbox.partitions'))")
-            await connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {name_of(table, first)} PARTITION OF {table} "
-                f"FOR VALUES FROM ('{first} 00:00+00') TO ('{end} 00:00+00')"
-            )
+            if await connection.fetchval("SELECT to_regclass($1)", name) is None:
+                await connection.execute(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)")
+                await connection.execute(
+                    f"ALTER TABLE {table} ATTACH PARTITION {name} "
+                    f"FOR VALUES FROM ('{first} 00:00+00') TO ('{end} 00:00+00')"
+                )
     except asyncpg.CheckViolationError:
-        return False
-    return True
+        return Creation.TOO_LATE
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        return Creation.BUSY
+    return Creation.MADE
 
 
 async def drop(connection: Connection, name: str) -> bool:
     """Drop one partition; False if others are busy with its table: another time will do."""
     try:
         async with connection.transaction():
-            await connection.execute("SET LOCAL lock_timeout = '500ms'")
+            await connection.execute(f"SET LOCAL lock_timeout = '{PATIENCE}'")
             await connection.execute(f"DROP TABLE IF EXISTS {name}")
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         return False

@@ -1,6 +1,7 @@
 """Keep time partitions ready before they are needed, and drop those that hold only what is too old."""
 
 from pickupbox.database import partitions
+from pickupbox.database.partitions import Creation
 from pickupbox.telemetry import log
 from pickupbox.usecases.core import Core
 
@@ -19,13 +20,16 @@ async def keep_partitions(core: Core) -> int:
                 first, end = partitions.bounds(partitioned, now, number)
                 if partitions.name_of(partitioned.table, first) in there:
                     continue
-                if await partitions.create(connection, partitioned.table, first, end):
-                    made += 1
-                else:
-                    log.warning(
-                        "partition_came_too_late",
-                        table=partitioned.table,
-                        first_day=str(first),
-                        cure="its rows are safe in the default partition; keep a worker running",
-                    )
+                match await partitions.create(connection, partitioned.table, first, end):
+                    case Creation.MADE:
+                        made += 1
+                    case Creation.BUSY:
+                        log.info("partition_waits", table=partitioned.table, first_day=str(first))
+                    case Creation.TOO_LATE:
+                        log.warning(
+                            "partition_came_too_late",
+                            table=partitioned.table,
+                            first_day=str(first),
+                            cure="its rows are safe in the default partition; keep a worker running",
+                        )
     return made

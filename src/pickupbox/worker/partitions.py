@@ -3,7 +3,7 @@
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.partitions import keep_partitions
 
-REST = 3600.0
+REST = 600.0  # what somebody reads for long is not waited for, but tried again
 
 
 async def run(core: Core) -> float:
