@@ -63,7 +63,7 @@ ACTS: dict[str, Act] = {
     "delete_links": lambda c, t: links.delete_all(c, t, "usr_1"),
     "invitations": lambda c, t: links.newest_invitations(c, t),
     "forget_links": lambda c, _: links.forget(c, 1000),
-    "claim_mail": lambda c, _: mails.claim(c, 20, 60),
+    "claim_mail": lambda c, _: mails.claim(c, 60),
     "settle_mail": lambda c, _: mails.settle(c, "mai_1", None),
     "postpone_mail": lambda c, _: mails.postpone(c, "mai_1", 30, "later"),
     "forget_mail": lambda c, _: mails.forget(c, 30, 1000),

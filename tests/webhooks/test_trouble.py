@@ -1,6 +1,7 @@
 """Delivery in trouble: endpoints that fail, ask for a pause or are gone; a database that goes away; a stop."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,6 +10,7 @@ from itertools import pairwise
 import httpx
 import pytest
 from aiohttp import web
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from pickupbox.database import lanes
@@ -224,8 +226,14 @@ async def test_after_its_listening_connection_was_lost_a_worker_is_woken_again(
             await receiver.until(number, seconds=3)
 
 
-async def test_a_round_that_fails_is_logged_and_does_not_end_the_worker(shop: Shop, receiver: Receiver) -> None:
+async def test_a_round_that_fails_is_logged_and_counted_and_does_not_end_the_worker(
+    shop: Shop, receiver: Receiver
+) -> None:
+    def counted(result: str) -> float:
+        return REGISTRY.get_sample_value("pickupbox_loop_runs_total", {"loop": "webhooks", "result": result}) or 0
+
     await subscribe(shop, receiver.url)
+    failed, began = counted("error"), time.time()
     async with shop.core.db.connection() as connection:
         await connection.execute("ALTER TABLE webhook_lanes RENAME TO webhook_lanes_away")
     try:
@@ -240,6 +248,10 @@ async def test_a_round_that_fails_is_logged_and_does_not_end_the_worker(shop: Sh
         async with shop.core.db.connection() as connection:
             await connection.execute("ALTER TABLE IF EXISTS webhook_lanes_away RENAME TO webhook_lanes")
     assert any(line["log_level"] == "error" for line in logs)
+    assert counted("error") > failed
+    last = REGISTRY.get_sample_value("pickupbox_loop_last_success_timestamp_seconds", {"loop": "webhooks"})
+    assert last is not None
+    assert last > began
 
 
 async def test_a_worker_that_stops_finishes_what_is_under_way(shop: Shop, receiver: Receiver) -> None:

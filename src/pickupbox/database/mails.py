@@ -43,20 +43,19 @@ async def insert(
     )
 
 
-async def claim(connection: Connection, limit: int, lease_seconds: int) -> list[Mail]:
-    """Mail that is due, ours for a while: who dies over it leaves it to be sent again."""
-    rows = await connection.fetch(
+async def claim(connection: Connection, lease_seconds: int) -> Mail | None:
+    """The mail that is due the longest, ours for a while: who dies over it leaves it to be sent again."""
+    row = await connection.fetchrow(
         f"""
-        UPDATE mails m SET due_at = now() + make_interval(secs => $2), attempts = m.attempts + 1
-        WHERE m.id = ANY (ARRAY(
-            SELECT id FROM mails WHERE due_at <= now() ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-        ))
+        UPDATE mails m SET due_at = now() + make_interval(secs => $1), attempts = m.attempts + 1
+        WHERE m.id = (
+            SELECT id FROM mails WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        )
         RETURNING {_COLUMNS}
         """,
-        limit,
         lease_seconds,
     )
-    return [_mail_of(row) for row in rows]
+    return _mail_of(row) if row else None
 
 
 async def settle(connection: Connection, mail_id: str, problem: str | None) -> None:

@@ -9,7 +9,6 @@ from pickupbox.domain.letters import Letter, written
 from pickupbox.telemetry import MAILS, log
 from pickupbox.usecases.core import Core
 
-BATCH = 20
 LEASE_SECONDS = 120  # longer than an exchange with the mail server may take
 # Seconds from one attempt to the next; after the last one it is given up.
 DELAYS = (30, 120, 600, 3600, 4 * 3600)
@@ -52,13 +51,14 @@ async def post(core: Core, tx: Connection, user: users.User, letter: Letter, ten
     )
 
 
-async def send_due(core: Core, send: Send | None) -> int:
-    """Send what is due; how many there were. Without a way to send, each is given up and said so."""
+async def send_next(core: Core, send: Send | None) -> bool:
+    """Send one mail that is due; whether there was one. Without a way to send it is given up and said so."""
     async with core.db.connection() as connection:
-        claimed = await mails.claim(connection, BATCH, LEASE_SECONDS)
-    for mail in claimed:
-        await _send(core, send, mail)
-    return len(claimed)
+        claimed = await mails.claim(connection, LEASE_SECONDS)
+    if claimed is None:
+        return False
+    await _send(core, send, claimed)
+    return True
 
 
 async def _send(core: Core, send: Send | None, mail: mails.Mail) -> None:

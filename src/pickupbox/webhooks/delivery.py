@@ -11,7 +11,7 @@ from pickupbox.database import lanes
 from pickupbox.database.connection import Database
 from pickupbox.database.lanes import Claimed
 from pickupbox.domain.errors import TemporarilyUnavailable
-from pickupbox.telemetry import CLAIM_SECONDS, DELIVERY_LAG, IN_FLIGHT, log
+from pickupbox.telemetry import CLAIM_SECONDS, DELIVERY_LAG, IN_FLIGHT, LOOP_LAST, LOOP_RUNS, log
 from pickupbox.vault import Sealed, Vault
 from pickupbox.webhooks.bodies import body_of
 from pickupbox.webhooks.egress import Egress
@@ -20,6 +20,7 @@ from pickupbox.webhooks.settling import Settler
 from pickupbox.webhooks.signing import signed_headers
 from pickupbox.webhooks.turns import Turns
 
+LOOP = "webhooks"  # in the metrics of the worker's loops
 ROUND = 500  # endpoints looked at in one go
 POLL_SECONDS = 1.0
 GRACE_SECONDS = 5.0  # for what is under way when the worker is told to stop
@@ -54,10 +55,14 @@ class Delivery:
                 self._wake.clear()
                 try:
                     rest = await self.claim_round()
+                    LOOP_RUNS.labels(LOOP, "ok").inc()
+                    LOOP_LAST.labels(LOOP).set(time.time())
                 except TemporarilyUnavailable as error:
+                    LOOP_RUNS.labels(LOOP, "unavailable").inc()
                     log.warning("delivery_waits_for_database", cause=repr(error.__cause__))
                     rest = POLL_SECONDS
                 except Exception as error:  # noqa: BLE001 - one bad round must not end the worker; it is logged
+                    LOOP_RUNS.labels(LOOP, "error").inc()
                     log.error("delivery_round_failed", exc_info=error)
                     rest = POLL_SECONDS
                 await self._rest(rest)

@@ -10,17 +10,29 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import aiosmtplib
 
 from pickupbox.settings import Settings
+from pickupbox.telemetry import log
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.mail import BATCH, Message, NotSentError, Send, send_due
+from pickupbox.usecases.mail import Message, NotSentError, Send, send_next
 
 REST = 1.0
 SECONDS = 30.0
+GRACE_SECONDS = 5.0  # for what is under way when the worker is told to stop
 UNTRUSTED = "the mail server's certificate is not trusted (SSL_CERT_FILE may name its authority)"
 _HERE = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-async def run(core: Core, settings: Settings) -> float:
-    return 0 if await send_due(core, sender(settings)) == BATCH else REST
+async def run(core: Core, settings: Settings, stop: asyncio.Event) -> float:
+    """Send one mail. When the worker stops, it has some seconds to end; if they are too few, it is sent again."""
+    sending = asyncio.create_task(send_next(core, sender(settings)))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({sending, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    try:
+        async with asyncio.timeout(GRACE_SECONDS):
+            return 0 if await sending else REST
+    except TimeoutError:
+        log.warning("mail_broken_off", cause="the mail server did not answer, and the worker stops")
+        return REST
 
 
 def sender(settings: Settings) -> Send | None:

@@ -36,7 +36,7 @@ LOOPS = {
 async def work(core: Core, settings: Settings, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as loops:
         loops.create_task(webhooks.run(core, settings, stop))
-        loops.create_task(repeat("mail", partial(mail.run, core, settings), stop))
+        loops.create_task(repeat("mail", partial(mail.run, core, settings, stop), stop))
         for name, run in LOOPS.items():
             loops.create_task(repeat(name, partial(run, core), stop))
 
