@@ -1,8 +1,9 @@
 """docs/errors.md: every code with its status, its cause and its cure, from the refusals themselves."""
 
+import json
 from enum import StrEnum
 
-from pickupbox.api.errors import status_of
+from pickupbox.api.errors import envelope, status_of
 from pickupbox.domain import errors
 from pickupbox.domain.errors import Refusal
 
@@ -46,7 +47,8 @@ ELSEWHERE: tuple[type[Refusal], ...] = (
     errors.SecondPersonNeeded,
 )
 
-_BEGINNING = """# Errors
+_EXAMPLE = json.loads(bytes(envelope(errors.NoCompartmentAvailable(), "req_5f3e9d0c8b7a6f5e4d3c2b1a").body))
+_BEGINNING = f"""# Errors
 
 For the shop's developer: every code that the API answers with, what caused it, and what to do. This page is written
 from [domain/errors.py](../src/pickupbox/domain/errors.py) by `just docs`.
@@ -55,17 +57,10 @@ Decide by `error.code`; it stays. `message` is for people and may change. Say th
 it is the header `X-Request-Id` of the same answer, and stands in the administration under *Requests*.
 
 ```json
-{
-  "error": {
-    "code": "no_compartment_available",
-    "message": "The box has no free compartment.",
-    "request_id": "req_5f3e9d0c8b7a6f5e4d3c2b1a",
-    "details": null
-  }
-}
+{json.dumps(_EXAMPLE, indent=2)}
 ```
 
-A path whose `shipment_id` is no identifier is answered with 422 and the body `{"detail": [ … ]}` instead. Every
+A path whose `shipment_id` is no identifier is answered with 422 and the body `{{"detail": [ … ]}}` instead. Every
 operation can be repeated: a create by its order, a retry by the faulted shipment, a cancel by its shipment.
 
 """

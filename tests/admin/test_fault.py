@@ -28,4 +28,6 @@ async def test_what_is_over_cannot_be_faulted(office: Office) -> None:
     code = (await office.shop.read(shipment)).json()["compartment_code"]
     answer = await operator.post(f"/shipments/{shipment}/fault", {"reason": "too late", "typed": code})
     assert answer.status_code == 409
+    assert "Only a reserved or loaded shipment can be declared faulty." in answer.text
+    assert "can be cancelled" not in answer.text
     assert (await office.shop.read(shipment)).json()["status"] == "picked_up"

@@ -86,4 +86,5 @@ def test_a_wrong_setting_is_named_and_nothing_starts() -> None:
         timeout=60,
         check=False,
     )
-    assert (box.returncode, box.stderr) == (2, "PICKUPBOX_BOX_DEVICE is not the id of a device\n")
+    said = "PICKUPBOX_BOX_DEVICE is not set: it is the dev_… that `pickupbox box enroll` prints.\n"
+    assert (box.returncode, box.stderr) == (2, said)

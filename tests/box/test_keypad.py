@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from pickupbox.box.keypad import (
     CLEAR,
-    CLOSED_SECONDS_MOST,
-    DAY_FAILURES,
     DAY_SECONDS,
     ENTER,
     TYPING_SECONDS,
@@ -23,6 +21,7 @@ from pickupbox.box.keypad import (
     told_closed,
     told_compartment_needed,
 )
+from pickupbox.domain.throttle import CLOSED_LONGEST, FAILURES_A_DAY
 
 
 def type_in(keys: str, *, with_compartment: bool = False, pause: float = 0.5) -> list[Entered]:
@@ -93,8 +92,8 @@ def test_a_pin_that_opens_ends_the_row_but_not_the_days_count() -> None:
 
 
 def test_twenty_refusals_in_a_day_ask_for_the_compartment_until_the_day_is_over() -> None:
-    assert not fail(Throttle(), DAY_FAILURES - 1, 100.0).needs_compartment(100.0)
-    throttle = fail(Throttle(), DAY_FAILURES, 100.0)
+    assert not fail(Throttle(), FAILURES_A_DAY - 1, 100.0).needs_compartment(100.0)
+    throttle = fail(Throttle(), FAILURES_A_DAY, 100.0)
     assert throttle.needs_compartment(100.0)
     assert throttle.needs_compartment(99.0 + DAY_SECONDS)
     assert not throttle.needs_compartment(100.0 + DAY_SECONDS)
@@ -138,6 +137,8 @@ def test_no_day_allows_more_guesses_than_the_arithmetic(pauses: list[tuple[float
             throttle = refused(throttle, now)
             guesses += 1
     closures, spent = guesses // 5, now - began
-    waited = sum(min(60 * 2**number, CLOSED_SECONDS_MOST) for number in range(max(0, closures - (guesses % 5 == 0))))
+    waited = sum(
+        min(60 * 2**number, CLOSED_LONGEST.total_seconds()) for number in range(max(0, closures - (guesses % 5 == 0)))
+    )
     if spent < DAY_SECONDS:
         assert spent + 1 >= waited

@@ -10,13 +10,14 @@ from pickupbox.box.page.words import SHOWN, Display, Said, display, line
 from pickupbox.devices.messages import PinEntered
 from pickupbox.domain.cabinet import places
 from pickupbox.domain.doors import Verdict
+from pickupbox.domain.throttle import FAILURES_A_DAY
 from pickupbox.usecases.boxes import codes
 from tests.devices.golden import BOOT, COMMAND, GOLDEN
 
 NOW = 1000.0
 OPEN = {"sandbox": True, "connected": True, "asks": False}
 UNUSED, NOTHING, SILENT = pad.Throttle(), pad.Typed(), Said()
-WRONG_TODAY = pad.Throttle(day=pad.DAY_FAILURES, day_ends=NOW + 60)
+WRONG_TODAY = pad.Throttle(day=FAILURES_A_DAY, day_ends=NOW + 60)
 
 
 def shown(throttle: pad.Throttle = UNUSED, typed: pad.Typed = NOTHING, said: Said = SILENT, **others: bool) -> Display:

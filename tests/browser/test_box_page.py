@@ -12,8 +12,9 @@ from playwright.async_api import Browser, Locator, expect
 from playwright.async_api import Page as Tab
 
 from pickupbox.box.clock import ticks
-from pickupbox.box.keypad import DAY_FAILURES, Throttle
+from pickupbox.box.keypad import Throttle
 from pickupbox.devices.messages import RosterTaken
+from pickupbox.domain.throttle import FAILURES_A_DAY
 from tests.box.playing import OWN_PIN, PIN, Page, roster
 from tests.browser.conftest import a_tab
 from tests.support.waiting import until
@@ -156,7 +157,7 @@ async def test_messages_wait_while_someone_reads(browser: Browser, box: Page) ->
 async def test_the_letters_come_when_the_compartment_is_asked_for(browser: Browser, box: Page) -> None:
     async with a_tab(browser, box.url, 390, 844) as tab:
         await expect(tab.locator("#letters")).to_be_hidden()
-        box.play._box.throttle = Throttle(day=DAY_FAILURES, day_ends=ticks() + 60)
+        box.play._box.throttle = Throttle(day=FAILURES_A_DAY, day_ends=ticks() + 60)
         await sees(tab, "Enter compartment and PIN")
         await tab.locator("#letters").get_by_role("button", name="A").click()
         await tab.locator("#keys").get_by_role("button", name="1", exact=True).click()

@@ -141,6 +141,7 @@ def test_rewrap_seals_every_pin_under_the_new_secret_and_says_how_many(
         ("box", "activate", "box_none", "--tenant", "ten_nobody"),
         ("key", "add", "--tenant", "ten_nobody"),
         ("key", "revoke", "key_none", "--tenant", "ten_nobody"),
+        ("check", "--tenant", "ten_nobody"),
     ],
     ids=" ".join,
 )
@@ -209,5 +210,6 @@ def test_an_operator_sees_a_boxs_doors_and_restores_a_compartment(run: Run, tena
     assert run("box", "restore", box, "A2", "--tenant", "ten_other", "--operator", "Ada").exit_code == 1
     assert run("box", "restore", box, "A2", "--tenant", tenant, "--operator", "Ada").exit_code == 0
     assert "out of service" not in run("box", "doors", box, "--tenant", tenant).stdout
-    assert query("SELECT actor, action FROM audit WHERE object = $1", box) == [("Ada", "compartment.in_service: A2")]
+    noted = query("SELECT actor, action FROM audit WHERE object = $1 ORDER BY id", box)
+    assert noted[-1] == ("Ada", "compartment.in_service: A2")
     assert run("box", "doors", "box_nowhere", "--tenant", tenant).exit_code == 1

@@ -1,5 +1,6 @@
 """What the commands say when something is not as it should be: a sentence and a cure, never a traceback."""
 
+import re
 import socket
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from pickupbox.settings import Settings
 from pickupbox.vault import new_secret
-from tests.cli.conftest import Run
+from tests.cli.conftest import Query, Run
 from tests.support.databases import environment_of
 
 NOWHERE = "postgresql://127.0.0.1:1/nowhere"
@@ -93,6 +94,42 @@ def test_a_value_that_cannot_be_is_refused_with_a_sentence(run: Run, tenant: str
     assert isinstance(done.exception, SystemExit), "a traceback instead of a sentence"
     assert done.stderr
     assert "PostgreSQL does not answer" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("x" * 121, (), r"NAME.*at most 120 characters"),
+        ("Box", ("--location", "x" * 161), r"--location.*at most 160 characters"),
+        ("Box", ("--address", "x" * 241), r"--address.*at most 240 characters"),
+    ],
+    ids=["name", "location", "address"],
+)
+def test_a_text_that_is_too_long_for_a_box_is_refused_with_how_long_it_may_be(
+    run: Run, tenant: str, query: Query, name: str, more: tuple[str, ...], said: str
+) -> None:
+    done = run("box", "add", name, "--tenant", tenant, *more)
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr)
+    assert query("SELECT FROM boxes WHERE tenant_id = $1", tenant) == []
+
+
+def test_the_texts_of_a_box_may_be_as_long_as_that_and_an_empty_one_is_none(
+    run: Run, tenant: str, query: Query
+) -> None:
+    for texts in (("x" * 120, "y" * 160, "z" * 240), (" Box ", "", " ")):
+        name, location, address = texts
+        made = run("box", "add", name, "--tenant", tenant, "--location", location, "--address", address)
+        kept = query("SELECT name, location_name, address FROM boxes WHERE id = $1", made.stdout.strip())
+        assert kept == [(name.strip(), location or None, address.strip() or None)]
+
+
+@pytest.mark.parametrize("name", ["k 2", "k:2", "k,2", "k-2", ""])
+def test_a_name_that_the_settings_would_refuse_gets_no_secret(run: Run, name: str) -> None:
+    done = run("secret", "new", "--", name)
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    assert "letters and digits" in done.stderr
 
 
 def test_a_worker_stops_when_it_is_told(settings: Settings) -> None:

@@ -59,10 +59,6 @@ async def newest_reports(connection: Connection, tenant: str, box_id: str) -> No
     await door_reports.list_newest(connection, [(tenant, box_id)])
 
 
-async def reports_of_shipment(connection: Connection, tenant: str, _: str) -> None:
-    await door_reports.list_of_shipment(connection, tenant, "shp_1")
-
-
 async def keep_report(connection: Connection, tenant: str, box_id: str) -> None:
     report = Report(tenant, box_id, "dev", "boot", 1, datetime.now(UTC), "started", None, None, None, None, None)
     await door_reports.insert(connection, [report])
@@ -94,7 +90,6 @@ EXPECTED: list[tuple[Act, list[set[str]]]] = [
     (needy_page, [{"shipments_held", "compartments_out_of_service", "boxes_pkey", *COUNTED}]),
     (cabinets, [{"compartments_pkey", "doors_pkey", "shipments_pkey", "devices_live"}, {"boxes_pkey", "devices_live"}]),
     (newest_reports, [{"door_reports"}]),
-    (reports_of_shipment, [{"door_reports"}]),
     (keep_report, [set()]),
     (awaiting, [{"shipments_held", "boxes_pkey", "removals_pkey"}]),
     (one_removal, [{*COUNTED, "boxes_pkey", "doors_pkey", "removals_pkey", "door_commands_pkey", "events"}]),

@@ -100,19 +100,6 @@ async def test_the_newest_of_a_box_come_first_and_no_more_than_thirty(shop: Shop
     assert foreign == {("ten_other", shop.box_id): []}
 
 
-async def test_a_shipments_reports_are_those_of_its_tenant_in_order(
-    shop: Shop, other_shop: Shop, journal: Journal
-) -> None:
-    shipment = await shop.reserved("A")
-    code, command = await command_for(shop, journal, shipment)
-    await journal.cycle(code, command)
-    async with shop.core.db.connection() as connection:
-        told = await door_reports.list_of_shipment(connection, shop.tenant, shipment)
-        foreign = await door_reports.list_of_shipment(connection, other_shop.tenant, shipment)
-    assert [one.happening for one in told] == ["door_opened", "door_closed"]
-    assert foreign == []
-
-
 async def test_history_keeps_when_the_box_says_it_happened(shop: Shop, core: Core, on_broker: Settings) -> None:
     async with gateway(core, on_broker), box_at(on_broker, await add_device(shop)) as box:
         entry = replace(box.write(Happening.DOOR_OPENED, "A1"), at=datetime(2024, 5, 1, 12, tzinfo=UTC))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pickupbox.domain import errors, people  # noqa: F401 - people refuse, too
+from pickupbox.domain import errors, fault, people  # noqa: F401 - they refuse, too
 from pickupbox.domain.errors import InvalidSandboxTransition, RateLimited, Refusal
 
 # Every code that the contract and the design name.
@@ -33,6 +33,8 @@ CODES = [
     "not_allowed",
     "form_not_ours",
     "rate_limited",
+    # Of a fault by a person's word: domain/fault.py.
+    "shipment_not_faultable",
     # Of people and how they come in: domain/people.py.
     "invalid_email",
     "invalid_name",

@@ -81,8 +81,8 @@ FAULTS = (
     Fault(
         "what held a parcel is withheld for a lease only",
         "database/shipments.py",
-        "WHEN r.empty THEN now() + {WITHHELD} ELSE 'infinity' END",
-        "ELSE now() + {WITHHELD} END",
+        "WHEN r.empty THEN now() + {_WITHHELD} ELSE 'infinity' END",
+        "ELSE now() + {_WITHHELD} END",
         ROSTERS,
     ),
     Fault(

@@ -115,6 +115,12 @@ def test_what_the_demo_prints_can_be_pasted(demo: Said) -> None:
     assert len(json.loads(answer.stdout)["items"]) == 2
 
 
+def test_what_the_demo_says_of_its_variables_stands_right_below_them(demo: Said) -> None:
+    pasted, said = demo.text.split("\n\n")[1:3]
+    assert pasted.count("export ") == 4
+    assert said.startswith("With these four set, every other command acts on this sandbox: pickupbox ")
+
+
 def test_other_commands_act_on_the_demo_by_its_database_alone(demo: Said) -> None:
     added = json.loads(pickupbox(demo, "key", "add", "--tenant", demo.tenant, "--name", "second", "--json"))
     base_url = demo.word_after("BASE_URL=")

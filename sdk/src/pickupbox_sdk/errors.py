@@ -148,7 +148,8 @@ class ExternalOrderConflict(Conflict):
 class NoCompartmentAvailable(Conflict):
     """The box has no free compartment.
 
-    Choose another box, or try again when a door_available event of this box arrives.
+    Choose another box, or try again when a door_available event of this box arrives; if the box is out of reach, some
+    minutes after it.
     """
 
     code = "no_compartment_available"

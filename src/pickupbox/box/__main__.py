@@ -1,4 +1,4 @@
-"""`python -m pickupbox.box run`: the program in the box, with nothing of the service installed."""
+"""`pickupbox-box`, or `python -m pickupbox.box`: the program in the box, with nothing of the service installed."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ from pickupbox.box.settings import PREFIX, BoxSettings, SettingError, read_setti
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m pickupbox.box", description="The program in the box.")
+    parser = argparse.ArgumentParser(prog="pickupbox-box", description="The program in the box.")
     commands = parser.add_subparsers(required=True, dest="command")
     running = commands.add_parser("run", help="run the box; settings come from PICKUPBOX_BOX_… variables")
     running.add_argument(

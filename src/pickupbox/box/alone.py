@@ -8,10 +8,10 @@ from pickupbox.box import roster
 from pickupbox.box.clock import ServiceClock, ticks
 from pickupbox.box.doors import Happened
 from pickupbox.box.journal import Journal
-from pickupbox.box.roster import LEASE_SECONDS, Now, Parts, purpose_now
+from pickupbox.box.roster import Now, Parts, purpose_now
 from pickupbox.devices.messages import Ack, Roster
 from pickupbox.domain.doors import Happening, Purpose
-from pickupbox.domain.grants import Grant, offline_command, read_offline_command
+from pickupbox.domain.grants import LEASE, Grant, offline_command, read_offline_command
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Alone:
         """The service holds back what this roster grants, for a while from when it was asked."""
         asked = self._clock.sent_at(ack.about)
         if asked is not None and ack.roster == self._held.version:
-            self._leased_until = max(self._leased_until, asked + LEASE_SECONDS)
+            self._leased_until = max(self._leased_until, asked + LEASE.total_seconds())
 
     def judge(self, pin: str, compartment: str | None) -> tuple[str, str] | None:
         """Which door the PIN opens now, and under which command; None if it opens none."""

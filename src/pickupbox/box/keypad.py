@@ -11,14 +11,13 @@ switched off and on only waits longer.
 import json
 from dataclasses import asdict, dataclass, replace
 
+from pickupbox.domain.throttle import CLOSED_FIRST, CLOSED_LONGEST, FAILURES, FAILURES_A_DAY
+
 PIN_DIGITS = 6
 CODE_LENGTH = 16
 TYPING_SECONDS = 15.0
-ROW = 5
-CLOSED_SECONDS = 60.0
-CLOSED_SECONDS_MOST = 900.0
+CLOSED_SECONDS = CLOSED_FIRST.total_seconds()
 DAY_SECONDS = 86_400.0
-DAY_FAILURES = 20
 CLEAR = "*"
 ENTER = "#"
 
@@ -73,16 +72,16 @@ class Throttle:
         return max(0.0, self.closed_until - now)
 
     def needs_compartment(self, now: float) -> bool:
-        return self.day >= DAY_FAILURES and now < self.day_ends
+        return self.day >= FAILURES_A_DAY and now < self.day_ends
 
 
 def refused(throttle: Throttle, now: float) -> Throttle:
     """A PIN did not open."""
     today = _today(throttle, now)
-    counted = replace(today, row=today.row + 1, day=min(today.day + 1, DAY_FAILURES))
-    if counted.row < ROW:
+    counted = replace(today, row=today.row + 1, day=min(today.day + 1, FAILURES_A_DAY))
+    if counted.row < FAILURES:
         return counted
-    seconds = min(CLOSED_SECONDS * 2**counted.closures, CLOSED_SECONDS_MOST)
+    seconds = min(CLOSED_SECONDS * 2**counted.closures, CLOSED_LONGEST.total_seconds())
     return replace(counted, row=0, closures=min(counted.closures + 1, 10), closed_until=now + seconds)
 
 
@@ -97,7 +96,7 @@ def told_closed(throttle: Throttle, seconds: float, now: float) -> Throttle:
 
 
 def told_compartment_needed(throttle: Throttle, now: float) -> Throttle:
-    return replace(_today(throttle, now), day=DAY_FAILURES)
+    return replace(_today(throttle, now), day=FAILURES_A_DAY)
 
 
 def _today(throttle: Throttle, now: float) -> Throttle:

@@ -16,7 +16,6 @@ from pickupbox.devices.messages import Roster
 from pickupbox.domain.doors import Purpose
 from pickupbox.domain.grants import Grant, read_grant, verifier_of, write_grant
 
-LEASE_SECONDS = 15 * 60
 ROUNDED_UP = timedelta(seconds=1)  # at most, of the time from which a grant opens: by then it may be the customer
 
 

@@ -86,11 +86,16 @@ def _broker(url: str) -> tuple[str, int, bool]:
 
 def _device(text: str) -> str:
     if re.fullmatch(DEVICE_PATTERN, text) is None:
-        raise SettingError(f"{PREFIX}DEVICE is not the id of a device")
+        wrong = "is not the id of a device" if text else "is not set"
+        raise SettingError(f"{PREFIX}DEVICE {wrong}: it is the dev_… that `pickupbox box enroll` prints.")
     return text
 
 
 def _compartments(text: str) -> tuple[str, ...]:
+    if not text:
+        raise SettingError(
+            f"{PREFIX}COMPARTMENTS is not set: it is the doors' codes in the order of the locks, such as A1,A2,A3."
+        )
     codes = tuple(code.strip() for code in text.split(",") if code.strip())
     if not 1 <= len(codes) <= COMPARTMENTS or len(set(codes)) != len(codes):
         raise SettingError(f"{PREFIX}COMPARTMENTS is not 1 to {COMPARTMENTS} different codes with commas between")

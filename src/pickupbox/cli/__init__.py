@@ -54,6 +54,11 @@ COMMANDS = {
     "secret": ("sealing.secret_app", "The secrets that seal PINs and keys, and their rotation."),
 }
 
+HELP = """The service behind pickup boxes: its processes, and what engineers of the platform and of shops need.
+
+To look around: `pickupbox demo`. To run it: docs/running.md.
+"""
+
 
 class Lazy(TyperGroup):
     """Lists every command without importing it, and imports the one that is asked for."""
@@ -75,7 +80,7 @@ def load(name: str) -> Any:
 
 
 app = typer.Typer(
-    cls=Lazy, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__, rich_markup_mode="markdown"
+    cls=Lazy, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP, rich_markup_mode="markdown"
 )
 for name, (_, line) in COMMANDS.items():
     app.command(name, help=line)(lambda: None)

@@ -12,7 +12,7 @@ from pickupbox.settings import database_url
 def demo(
     as_json: JsonOption = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty database.")] = False,
-    port: Annotated[int, typer.Option(help="Port of the API.")] = 8080,
+    port: Annotated[int, typer.Option(help="Port of the API; its pages take those after it.")] = 8080,
 ) -> None:
     """A whole sandbox on loopback, from nothing but a reachable PostgreSQL."""
     try:

@@ -9,6 +9,7 @@ from rich.table import Table
 from pickupbox.cli.running import away, run, settings
 from pickupbox.cli.speaking import fail
 from pickupbox.database import deployments, schema
+from pickupbox.domain.errors import NotFound
 from pickupbox.usecases import check as checking
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.partitions import keep_partitions
@@ -38,9 +39,16 @@ def migrate() -> None:
     Console().print(f"The database is at revision {schema.newest_revision()}.")
 
 
-def check(tenant: Annotated[str | None, typer.Option("--tenant", help="Only this tenant.")] = None) -> None:
+def check(
+    tenant: Annotated[
+        str | None, typer.Option("--tenant", help="Only this tenant, as `pickupbox tenant list` shows it.")
+    ] = None,
+) -> None:
     """Check the invariants on the live database; exit 1 on a breach."""
-    findings = run(lambda core: checking.check(core, tenant))
+    try:
+        findings = run(lambda core: checking.check(core, tenant))
+    except NotFound:
+        raise fail("There is no such tenant.") from None
     table = Table("", "Invariant", "Breaches")
     for finding in findings:
         count = str(len(finding.breaches) or "none")

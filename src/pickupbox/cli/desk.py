@@ -34,7 +34,7 @@ def listen(
         str | None, typer.Option(metavar="URL", help="Send each event there as a signed webhook: http://localhost:…")
     ] = None,
     types: Annotated[
-        list[Event] | None, typer.Option("--type", metavar="EVENT", help="Only these events; repeat it.")
+        list[Event] | None, typer.Option("--type", metavar="EVENT", help="Only this event; repeat it for more.")
     ] = None,
     after: Annotated[str | None, typer.Option(metavar="EVENT_ID", help="Begin after this event.")] = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="Begin with the oldest that is kept.")] = False,

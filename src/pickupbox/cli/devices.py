@@ -11,22 +11,24 @@ from rich.markup import escape
 
 from pickupbox.box.__main__ import main as run_program
 from pickupbox.certificates import new_authority
-from pickupbox.cli.boxes import box_app
+from pickupbox.cli.boxes import BoxArgument, box_app
 from pickupbox.cli.running import run, settings
 from pickupbox.cli.speaking import JsonOption, OperatorOption, TenantOption, fail, listing, say
 from pickupbox.database import devices
-from pickupbox.usecases.core import Caller, Core
+from pickupbox.usecases.core import PLATFORM, Caller, Core
 from pickupbox.usecases.devices import AuthorityMissingError, enroll, revocations, revoke
 
 authority_app = typer.Typer(no_args_is_help=True, help="What signs the certificates of boxes.")
 box_app.add_typer(authority_app, name="authority")
 
-COMMAND_LINE = "command line"  # who did it, unless somebody says
+DeviceArgument = Annotated[str, typer.Argument(metavar="DEVICE", help="As `pickupbox box devices` shows it.")]
 
 
 @box_app.command("run")
 def run_box(
-    page: Annotated[str | None, typer.Option(metavar="[HOST:]PORT", help="Play with it in a browser.")] = None,
+    page: Annotated[
+        str | None, typer.Option(metavar="[HOST:]PORT", help="Play with its virtual doors in a browser.")
+    ] = None,
 ) -> None:
     """Run the program in the box; its settings are PICKUPBOX_BOX_… variables. On the board: pickupbox-box run."""
     raise SystemExit(run_program(["run", *(["--page", page] if page else [])]))
@@ -34,11 +36,11 @@ def run_box(
 
 @box_app.command("enroll")
 def box_enroll(
-    box_id: str, tenant: TenantOption, operator: OperatorOption = COMMAND_LINE, as_json: JsonOption = False
+    box: BoxArgument, tenant: TenantOption, operator: OperatorOption = PLATFORM, as_json: JsonOption = False
 ) -> None:
     """Make a device for a box, with a code that the box exchanges for its certificate."""
     try:
-        made = run(lambda core: enroll(core, Caller(tenant, operator), box_id))
+        made = run(lambda core: enroll(core, Caller(tenant, operator), box))
     except AuthorityMissingError as missing:
         raise fail(str(missing)) from None
     if made is None:
@@ -51,9 +53,9 @@ def box_enroll(
 
 
 @box_app.command("revoke")
-def box_revoke(device_id: str, tenant: TenantOption, operator: OperatorOption = COMMAND_LINE) -> None:
+def box_revoke(device: DeviceArgument, tenant: TenantOption, operator: OperatorOption = PLATFORM) -> None:
     """Revoke a device; then give the broker the new list (`pickupbox box revocations`)."""
-    if not run(lambda core: revoke(core, Caller(tenant, operator), device_id)):
+    if not run(lambda core: revoke(core, Caller(tenant, operator), device)):
         raise fail("The tenant has no such live device.")
 
 

@@ -13,7 +13,9 @@ from pickupbox.usecases.removal import confirm_empty, open_for_removal, release_
 
 removal_app = typer.Typer(no_args_is_help=True, help="Take out what lies in a compartment that awaits removal.")
 
-ShipmentArgument = Annotated[str, typer.Argument(metavar="SHIPMENT", help="The shipment that holds the compartment.")]
+ShipmentArgument = Annotated[
+    str, typer.Argument(metavar="SHIPMENT", help="Whose compartment it is, as `pickupbox box doors` shows it.")
+]
 
 
 def _refused(refusal: Refusal) -> typer.Exit:

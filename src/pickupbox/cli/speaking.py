@@ -20,7 +20,7 @@ def not_empty(name: str) -> str:
     return name
 
 
-Name = Annotated[str, typer.Argument(callback=not_empty, help="As people know it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", callback=not_empty, help="As people know it.")]
 OperatorOption = Annotated[str, typer.Option("--operator", callback=not_empty, help="Who does it, for the audit.")]
 
 

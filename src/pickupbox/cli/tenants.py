@@ -11,18 +11,19 @@ from pickupbox.cli.running import commander, run
 from pickupbox.cli.speaking import JsonOption, Name, TenantOption, fail, listing, not_empty, say
 from pickupbox.database import tenants
 from pickupbox.usecases.core import Core
-from pickupbox.usecases.tenants import add_tenant, issue_key, revoke_key
+from pickupbox.usecases.tenants import issue_key, revoke_key, set_rate, set_up_tenant
 
 tenant_app = typer.Typer(no_args_is_help=True, help="Tenants: the shops that use this service.")
 key_app = typer.Typer(no_args_is_help=True, help="API keys. A complete key is shown once, when it is made.")
 
 NameOption = Annotated[str, typer.Option("--name", callback=not_empty, help="What the key is for.")]
+KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Its id, as `pickupbox key list` shows it.")]
 
 
 @tenant_app.command("add")
 def tenant_add(name: Name, as_json: JsonOption = False) -> None:
     """Add a tenant."""
-    tenant = run(lambda core: add_tenant(core, name))
+    tenant = run(lambda core: set_up_tenant(core, name))
     say(f"{tenant}\nNext: pickupbox key add --tenant {tenant}", {"id": tenant}, as_json=as_json)
 
 
@@ -43,16 +44,15 @@ def tenant_list() -> None:
 @tenant_app.command("rate")
 def tenant_rate(
     tenant: TenantOption,
-    per_second: Annotated[int, typer.Argument(min=1, max=1_000_000)],
-    burst: Annotated[int, typer.Argument(min=1, max=1_000_000)],
+    per_second: Annotated[
+        int, typer.Argument(metavar="PER_SECOND", min=1, max=1_000_000, help="Requests per second in the long run.")
+    ],
+    burst: Annotated[
+        int, typer.Argument(metavar="BURST", min=1, max=1_000_000, help="Requests at once, after a pause.")
+    ],
 ) -> None:
-    """Set how fast each key of a tenant may ask."""
-
-    async def set_it(core: Core) -> bool:
-        async with core.db.connection() as connection:
-            return await tenants.set_rate(connection, tenant, per_second, burst)
-
-    if not run(set_it):
+    """Set how fast each key of a tenant may ask. It counts within 5 seconds."""
+    if not run(lambda core: set_rate(core, commander(tenant), per_second, burst)):
         raise fail("There is no such tenant.")
 
 
@@ -87,7 +87,7 @@ def _state(key: tenants.ApiKey) -> str:
 
 
 @key_app.command("revoke")
-def key_revoke(key_id: str, tenant: TenantOption) -> None:
+def key_revoke(key: KeyArgument, tenant: TenantOption) -> None:
     """Revoke a key; it stops working within 5 seconds."""
-    if not run(lambda core: revoke_key(core, commander(tenant), key_id)):
+    if not run(lambda core: revoke_key(core, commander(tenant), key)):
         raise fail("The tenant has no such live key.")

@@ -23,7 +23,7 @@ user_app = typer.Typer(no_args_is_help=True, help="People: who may visit a tenan
 EmailOption = Annotated[str, typer.Option("--email", callback=not_empty, help="By which the person signs in.")]
 NameOption = Annotated[str, typer.Option("--name", callback=not_empty, help="As colleagues know them.")]
 RoleOption = Annotated[Role, typer.Option("--role", help="What the person may do.")]
-DomainOption = Annotated[str, typer.Option("--domain", help="Of whose e-mails people are let in by it.")]
+DomainOption = Annotated[str, typer.Option("--domain", help="Of their e-mail addresses, such as firm.example.")]
 
 
 def _refused(refusal: Refusal) -> typer.Exit:
@@ -53,7 +53,9 @@ def add(
     email: EmailOption,
     name: NameOption,
     role: RoleOption = Role.OWNER,
-    password_stdin: Annotated[bool, typer.Option("--password-stdin", help="Read it from standard input.")] = False,
+    password_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add a person who can sign in at once. Without --password-stdin the password is asked for."""
@@ -111,9 +113,9 @@ def reset_second_factor(email: EmailOption, tenant: TenantOption) -> None:
 def provider(
     tenant: TenantOption,
     domain: DomainOption,
-    issuer: Annotated[str, typer.Option(help="Of OpenID Connect, an https address.")],
-    client_id: Annotated[str, typer.Option(help="By which the provider knows us.")],
-    only_way: Annotated[bool, typer.Option("--only-way", help="Nobody of the domain comes in by password.")] = False,
+    issuer: Annotated[str, typer.Option(help="The provider's OpenID Connect issuer, an https address.")],
+    client_id: Annotated[str, typer.Option(help="Under which the provider knows this service.")],
+    only_way: Annotated[bool, typer.Option("--only-way", help="Let nobody of the domain in by password.")] = False,
 ) -> None:
     """Let people of a domain in by their firm's own provider. The client's secret is read from standard input."""
     secret = sys.stdin.readline().strip()

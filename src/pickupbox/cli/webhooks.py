@@ -35,7 +35,9 @@ def add(
     tenant: TenantOption,
     url: Annotated[str, typer.Option(help="https address that takes a POST for each event.")],
     description: Annotated[str, typer.Option(help="What it is for.")] = "",
-    types: Annotated[list[Event] | None, typer.Option("--type", help="Only these events; repeat it.")] = None,
+    types: Annotated[
+        list[Event] | None, typer.Option("--type", help="Only this event; repeat it for more. Else all are told.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add an endpoint, at most five per tenant. Its secret is shown once."""
@@ -160,11 +162,13 @@ def list_attempts(
 def replay(
     endpoint: EndpointArgument,
     tenant: TenantOption,
-    event: Annotated[str | None, typer.Option(help="Send this one event again.")] = None,
+    event: Annotated[str | None, typer.Option(metavar="EVENT_ID", help="Send this one event again.")] = None,
     since: Annotated[
         datetime | None,
         typer.Option(
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M:%SZ"], help="Send everything since then (UTC)."
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M:%SZ"],
+            metavar="TIME",
+            help="Send everything since then, in UTC: 2031-05-01 or 2031-05-01T08:30Z.",
         ),
     ] = None,
 ) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pickupbox.domain.errors import TemporarilyUnavailable
 
 PAUSE = 0.02
+CLOSE_SECONDS = 1.0
 
 
 class Bell:
@@ -34,7 +35,7 @@ class Bell:
             self._ringing = None
 
     async def close(self) -> None:
+        """What was rung is heard first: a command line closes right after its act."""
         if self._ringing is not None:
-            self._ringing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._ringing
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ringing, CLOSE_SECONDS)

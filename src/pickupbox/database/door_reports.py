@@ -90,17 +90,3 @@ async def list_newest(connection: Connection, boxes: Sequence[tuple[str, str]]) 
         told = Told(*values)
         newest[tenant, told.box_id].append(told)
     return newest
-
-
-async def list_of_shipment(connection: Connection, tenant: str, shipment_id: str, limit: int = 500) -> list[Told]:
-    """What was reported about a shipment's door on its behalf, in order."""
-    rows = await connection.fetch(
-        f"""
-        SELECT {_COLUMNS} FROM door_reports WHERE shipment_id = $2 AND tenant_id = $1
-        ORDER BY at, boot, seq LIMIT $3
-        """,
-        tenant,
-        shipment_id,
-        limit,
-    )
-    return [Told(*row.values()) for row in rows]

@@ -76,7 +76,6 @@ class View:
     device_id: str | None
     presence: str
     command_id: str | None
-    commanded_at: datetime | None
     expired: bool
     sent_at: datetime | None
     outcome: str | None
@@ -97,7 +96,7 @@ async def read_views(connection: Connection, shipments: Sequence[tuple[str, str]
         SELECT s.tenant_id, s.id, s.external_order_id, s.stage, s.updated_at, s.loaded_at, s.released_at, b.id,
             b.name, b.location_name, b.address, s.compartment_code,
             {standing("o.is_open", "s.box_id", "s.compartment_code")}, o.changed_at, d.id,
-            coalesce(d.presence, 'none'), c.id, c.created_at, coalesce(c.expires_at <= now(), false), c.sent_at,
+            coalesce(d.presence, 'none'), c.id, coalesce(c.expires_at <= now(), false), c.sent_at,
             c.outcome, c.outcome_reason, coalesce(r.cycle, 'none'), e.emergency_by, e.emergency_reason, e.emergency_at,
             coalesce(t.told, '{{}}'), n.id, n.compartment_code
         FROM unnest($1::text[], $2::text[]) AS w (tenant_id, id)

@@ -9,6 +9,7 @@ from pickupbox.database.connection import Connection, Row
 from pickupbox.database.events import DATA, SUBSCRIBED
 from pickupbox.domain.advance import Advance
 from pickupbox.domain.doors import GRANTS
+from pickupbox.domain.grants import WITHHELD
 from pickupbox.domain.lifecycle import FACES, Stage
 from pickupbox.domain.shipment import BoxSettings, Shipment
 from pickupbox.vault import Sealed
@@ -144,9 +145,9 @@ async def next_due_in(connection: Connection) -> float | None:
     return seconds
 
 
-# The lease by which a box loads by itself, with room for a renewal that was under way while the PIN ended. Of a parcel
-# that was inside, a box without a clock may think that its customer can still come: there only its own word counts.
-WITHHELD = "interval '16 minutes'"
+# Of a parcel that was inside, a box without a clock may think that its customer can still come: there only its own word
+# counts.
+_WITHHELD = f"interval '{WITHHELD.total_seconds():.0f} seconds'"
 
 # One statement for all that a step changes: the shipment, its compartment if it is released or its PIN has ended while
 # the box may still open for it, its events, and the lanes of those who subscribed to them. A lane that is being told to
@@ -177,7 +178,7 @@ _RECORD = f"""
         UPDATE compartments c SET
             shipment_id = CASE WHEN s.released_at IS NULL THEN c.shipment_id END,
             withheld_until = CASE WHEN r.id IS NULL THEN c.withheld_until
-                WHEN r.empty THEN now() + {WITHHELD} ELSE 'infinity' END,
+                WHEN r.empty THEN now() + {_WITHHELD} ELSE 'infinity' END,
             withheld_by = CASE WHEN r.id IS NULL THEN c.withheld_by END
         FROM saved s LEFT JOIN rostered r ON r.id = s.id AND r.ended
         WHERE (s.released_at IS NOT NULL OR r.id IS NOT NULL)

@@ -109,12 +109,13 @@ def _say(demo: Demo, *, as_json: bool) -> None:
   export PICKUPBOX_DATABASE_URL={demo.database_url}
   curl -s $BASE_URL/boxes -H "Authorization: Bearer $API_KEY"
 
+With these four set, every other command acts on this sandbox: pickupbox webhook add --tenant $TENANT …
+
 {_pages(demo)}
 The administration: [bold]{demo.admin_url}[/bold]
   {" or ".join(email for email, *_ in PEOPLE)}, password [bold]{demo.admin_password}[/bold]
 
 docs/quickstart.md goes on from here. Reference, to try every call: {demo.base_url}/docs
-With the last two, every other command acts on this sandbox: pickupbox webhook add --tenant $TENANT …
 Ctrl-C ends it; the data stays (--fresh begins anew).
 """,
         highlight=False,

@@ -1,4 +1,4 @@
-"""What may be set about a box, from where to where: the same ranges that its table guarantees."""
+"""What may be set about a box, from where to where: the ranges are also its table's, the lengths are held here only."""
 
 RANGES: dict[str, tuple[int, int]] = {
     "reservation_ttl_minutes": (15, 10_080),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-ROWS = 6  # of a cabinet whose codes say nothing, as in usecases/boxes.py
+ROWS = 6  # of a cabinet, unless its codes say otherwise
 ROWS_MOST = 12
 _CODE = re.compile(r"([A-Z]{1,2})([0-9]{1,2})")
 

@@ -8,11 +8,13 @@ import hmac
 import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import ceil, floor
 
 from pickupbox.domain.doors import Purpose
 
+LEASE = timedelta(minutes=15)  # so long a box that was not contradicted loads by itself
+WITHHELD = LEASE + timedelta(minutes=1)  # for a renewal that was under way while the PIN ended
 MARK_LENGTH = 12
 VERIFIER_BYTES = 9
 FORM = re.compile(r"[!-~]{1,16} (load|pick_up) [0-9a-f]{12} [0-9]{1,10} [0-9]{1,10} [A-Za-z0-9_-]{12}")

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pickupbox.database import boxes
 from pickupbox.database.boxes import BoxSetup
 from pickupbox.domain.box_setup import COMPARTMENTS, LENGTHS, RANGES
+from pickupbox.domain.cabinet import ROWS
 from pickupbox.domain.errors import BoxNotFound, ValidationFailed
 from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
@@ -28,11 +29,11 @@ def default_setup(core: Core, name: str, location_name: str | None = None, addre
 def codes(count: int) -> list[str]:
     """Compartment codes, six to a column: A1 … A6, B1 …; a second letter follows Z."""
     columns = [f"{first}{second}" for first in ["", *map(chr, range(65, 91))] for second in map(chr, range(65, 91))]
-    return [f"{columns[number // 6]}{number % 6 + 1}" for number in range(count)]
+    return [f"{columns[number // ROWS]}{number % ROWS + 1}" for number in range(count)]
 
 
 async def add_box(core: Core, tenant: str, setup: BoxSetup, compartments: int) -> str | None:
-    """A new box with that many compartments; None if there is no such tenant."""
+    """A new box that no person adds: of a demo, a fleet; None if there is no such tenant."""
     box_id = core.new_id("box")
     async with core.db.transaction() as tx:
         made = await boxes.insert(tx, tenant, box_id, setup, codes(compartments))

@@ -1,6 +1,6 @@
 """Declare a fault: an operator's word that something is wrong with a shipment."""
 
-from pickupbox.domain.errors import ShipmentNotCancellable
+from pickupbox.domain.fault import ShipmentNotFaultable
 from pickupbox.domain.lifecycle import NotInTableError, Trigger
 from pickupbox.domain.shipment import Shipment
 from pickupbox.usecases.audit import note
@@ -15,6 +15,6 @@ async def declare_fault(core: Core, operator: Caller, shipment_id: str, reason: 
         try:
             recording = prepare(core, locked, Trigger.FAULT)
         except NotInTableError:
-            raise ShipmentNotCancellable from None
+            raise ShipmentNotFaultable from None
         await note(core, tx, operator, f"shipment.fault: {reason}", shipment_id)
         return await record(tx, recording)

@@ -8,7 +8,7 @@ from pickupbox.database.connection import Connection
 from pickupbox.domain.errors import NotFound
 from pickupbox.domain.identifiers import api_key
 from pickupbox.usecases.audit import note
-from pickupbox.usecases.core import Caller, Core
+from pickupbox.usecases.core import PLATFORM, Caller, Core
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,29 @@ class IssuedKey:
 
 
 async def add_tenant(core: Core, name: str) -> str:
+    """A tenant that no person adds: of a demo, a fleet."""
     tenant = core.new_id("ten")
     async with core.db.connection() as connection:
         await tenants.insert(connection, tenant, name)
     return tenant
+
+
+async def set_up_tenant(core: Core, name: str) -> str:
+    """A new tenant, by a person at the command line; its trail begins with that."""
+    tenant = core.new_id("ten")
+    async with core.db.transaction() as tx:
+        await tenants.insert(tx, tenant, name)
+        await note(core, tx, Caller(tenant, PLATFORM), f"tenant.add: {name}", tenant)
+    return tenant
+
+
+async def set_rate(core: Core, caller: Caller, per_second: int, burst: int) -> bool:
+    """How fast each key of the tenant may ask; False if there is no such tenant."""
+    async with core.db.transaction() as tx:
+        changed = await tenants.set_rate(tx, caller.tenant, per_second, burst)
+        if changed:
+            await note(core, tx, caller, f"tenant.rate: {per_second} per second, burst {burst}", caller.tenant)
+    return changed
 
 
 async def issue_key(core: Core, caller: Caller, name: str) -> IssuedKey | None:
