@@ -73,7 +73,7 @@ cuts:
 isolation *size:
     python -m bench.isolation {{ size }}
 
-# Plant every fault of tests/planted/faults.py in turn; the suite must catch each
+# Plant every fault of tests/planted/ in turn; the suite must catch each
 planted *words:
     python -m tests.planted {{ words }}
 

@@ -1,4 +1,4 @@
-"""What every use case needs, made once per process; and the only place where chance comes from."""
+"""What every use case needs, made once per process; and where ids and PINs come from."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""The guarded way out: a POST to an address that a tenant chose, bounded in time, in memory and in where it can go.
+"""The guarded way out of webhooks: a POST to an address that a tenant chose, bounded in time, in memory and in reach.
 
 A name is looked up once and the address that came back is the one that is connected to. Every address, looked up or
 literal, is judged where its socket is made; no socket is made for one that is not allowed.
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 class Egress:
-    """The only way out of the service to an address that a tenant chose."""
+    """The only way out for webhooks; sign-in at a tenant's own provider has another, `usecases/openid.py`."""
 
     def __init__(self, *, loopback: bool, seconds: float = 15.0, resolver: AbstractResolver | None = None) -> None:
         self._loopback = loopback
@@ -120,7 +120,7 @@ class Egress:
         return self._session
 
     def _socket(self, info: tuple[Any, ...]) -> socket.socket:
-        """A socket for an address that is about to be connected to. This is the guard: there is no other way out."""
+        """A socket for an address that is about to be connected to. This is the guard: this client makes no other."""
         family, kind, protocol, _, address = info
         if not is_allowed(address[0], loopback=self._loopback):
             raise _RefusedAddressError
