@@ -182,3 +182,14 @@ def test_during_a_rotation_a_webhook_key_opens_and_is_sealed_by_the_new_secret()
     assert Vault([K2]).open_webhook_key("ten_1", "whe_1", again) == KEY
     with pytest.raises(KeyError):
         Vault([K2]).open_webhook_key("ten_1", "whe_1", sealed)
+
+
+def test_a_pages_token_is_known_under_every_secret_in_use_and_no_other() -> None:
+    old, new = Vault([K1]).page_token(b"session"), Vault([K2]).page_token(b"session")
+    during = Vault([K2, K1])
+    assert during.page_token(b"session") == new
+    assert during.is_page_token(b"session", old)
+    assert during.is_page_token(b"session", new)
+    for about, token in ((b"another", old), (b"session", ""), (b"session", "é"), (b"session", old[:-1])):
+        assert not during.is_page_token(about, token)
+    assert not Vault([K2]).is_page_token(b"session", old)

@@ -39,6 +39,9 @@ LOOP_LAST = Gauge(
 PINS = Counter("pickupbox_pins_total", "PINs typed at boxes by verdict", ["verdict"])
 HAPPENINGS = Counter("pickupbox_happenings_total", "Reports of boxes that were taken", ["happening"])
 DEVICE_MESSAGES = Counter("pickupbox_device_messages_total", "Messages from boxes by kind", ["kind"])
+DEVICE_MESSAGES_DROPPED = Counter(
+    "pickupbox_device_messages_dropped_total", "Messages of boxes that said more than may wait, by kind", ["kind"]
+)
 DEVICES = Gauge(
     "pickupbox_devices", "Devices that are not revoked, as last heard", ["presence"], multiprocess_mode="mostrecent"
 )

@@ -109,7 +109,10 @@ class Vault:
         return _pin_hmac(self._before, box_id, pin) if self._before else None
 
     def gateway_group(self) -> str:
-        """The name under which gateways share their messages. A box that knew it could join them and swallow some."""
+        """A name for gateways to share their messages under. A box that knew it could join them and swallow some.
+
+        The first that was ever given is kept: under two names each message would be taken twice.
+        """
         return self.current.gateway_group
 
     def api_key_hmac(self, api_key: str) -> bytes:
@@ -126,7 +129,12 @@ class Vault:
 
     def page_token(self, about: bytes) -> str:
         """Proof that a page of ours spoke of it: a session's forms, a notice for the next page."""
-        return hmac.digest(self.current.page_key, about, "sha256").hex()
+        return _page_token(self.current, about)
+
+    def is_page_token(self, about: bytes, token: str) -> bool:
+        """Whether a page of ours spoke of it, under any secret in use: one may have been opened before a rotation."""
+        sent, secrets = token.encode(), self._secrets.values()
+        return any(hmac.compare_digest(_page_token(secret, about).encode(), sent) for secret in secrets)
 
     def device_code_hmac(self, device_id: str, code: str) -> bytes:
         return _code_hmac(self.current, device_id, code)
@@ -161,6 +169,10 @@ def _key_hmac(secret: Secret, api_key: str) -> bytes:
 
 def _code_hmac(secret: Secret, device_id: str, code: str) -> bytes:
     return hmac.digest(secret.device_code_key, f"{device_id}/{code}".encode(), "sha256")
+
+
+def _page_token(secret: Secret, about: bytes) -> str:
+    return hmac.digest(secret.page_key, about, "sha256").hex()
 
 
 def new_secret(secret_id: str) -> str:

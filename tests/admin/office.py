@@ -44,9 +44,12 @@ class Person:
         assert visitor is not None
         await step_up(self.core, visitor)
 
-    def _headers(self) -> dict[str, str]:
+    def cookie(self) -> str:
         carried = {SESSION: self.token, **self.cookies}
-        return {"Cookie": "; ".join(f"{name}={value}" for name, value in carried.items() if value)}
+        return "; ".join(f"{name}={value}" for name, value in carried.items() if value)
+
+    def _headers(self) -> dict[str, str]:
+        return {"Cookie": self.cookie()}
 
     def _keep(self, response: httpx.Response) -> httpx.Response:
         for name, value in re.findall(r"(__Host-[a-z-]+)=([^;]*)", "; ".join(response.headers.get_list("set-cookie"))):

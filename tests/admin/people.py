@@ -70,7 +70,7 @@ async def someone(core: Core, tenant: str, role: Role = Role.OWNER, email: str |
 
 def stranger() -> Stranger:
     """Someone at an address where nobody was before."""
-    return Stranger(f"2001:db8::{secrets.token_hex(2)}:{secrets.token_hex(2)}", "a browser")
+    return Stranger(f"2001:db8:{secrets.token_hex(2)}:{secrets.token_hex(2)}::1", "a browser")
 
 
 async def run(core: Core, statement: str, *values: object) -> list[Any]:

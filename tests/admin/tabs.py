@@ -65,7 +65,7 @@ async def tab(served: str, token: str, watch: str) -> AsyncIterator[Tab]:
         writer.close()
 
 
-async def measure(served: str, token: str, boxes: Sequence[str], pages: int, move: Move) -> float:
+async def measure(served: str, tokens: Sequence[str], boxes: Sequence[str], pages: int, move: Move) -> float:
     """Open and close door A1 of every box, some rounds; seconds until it stood open on 95 of 100 pages, in the median
     round: on a machine that others use, too, one round may be theirs."""
     rounds: list[list[float]] = [[] for _ in range(ROUNDS)]
@@ -73,7 +73,7 @@ async def measure(served: str, token: str, boxes: Sequence[str], pages: int, mov
     async with asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         ready = asyncio.Barrier(pages + 1)
 
-        async def look(box: str) -> None:
+        async def look(box: str, token: str) -> None:
             watch = "&".join(f"watch={topic}:{box}" for topic in ("box", "pulse", "feed"))
             async with tab(served, token, watch) as page:
                 await page.read_until("event: cabinet", "event: pulse", "event: feed")
@@ -84,7 +84,7 @@ async def measure(served: str, token: str, boxes: Sequence[str], pages: int, mov
                     await page.read_until('edge-closed" id="door-A1"')
 
         for number in range(pages):
-            tasks.create_task(look(boxes[number % len(boxes)]))
+            tasks.create_task(look(boxes[number % len(boxes)], tokens[number % len(tokens)]))
         for _ in range(ROUNDS):
             await ready.wait()
             await asyncio.sleep(0.3)

@@ -1,17 +1,20 @@
 """What holds on every page: whose form it is, what the browser may run, what a stranger and a foreigner see."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from starlette.requests import Request
 
 from pickupbox.admin.admission import SESSION
+from pickupbox.admin.app import make_app
 from pickupbox.admin.static import FOLDER, file
 from pickupbox.admin.visit import Visit
 from pickupbox.domain.roles import Role
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
-from tests.admin.office import ORIGIN, Office, Person
+from pickupbox.vault import Vault, new_secret, read_secrets
+from tests.admin.office import ORIGIN, Office, Person, client_of
 from tests.support.shop import Shop
 
 SETTINGS = {
@@ -51,6 +54,19 @@ async def test_a_browser_that_sends_no_origin_must_say_that_it_is_our_site(offic
     person, box = await office.sign_in(Role.OWNER), office.shop.box_id
     ours = {"csrf": await person.csrf()}
     assert await change(person, box, ours, **{"Sec-Fetch-Site": "same-origin"}) == (303, True)
+
+
+async def test_a_form_that_was_open_during_a_rotation_of_secrets_is_still_ours(
+    office: Office, settings: Settings
+) -> None:
+    person, box, old = await office.sign_in(Role.OWNER), office.shop.box_id, office.core.vault.current
+    csrf, (new,) = await person.csrf(), read_secrets(new_secret("k2"))
+    steps = [([old, new], (303, True)), ([new, old], (303, True)), ([new], (403, True))]
+    for secrets, answer in steps:
+        rotated = replace(office.core, vault=Vault(secrets))
+        browser = replace(person, http=client_of(make_app(rotated, settings)))
+        async with browser.http:
+            assert await change(browser, box, {"csrf": csrf}, Origin=ORIGIN) == answer
 
 
 async def test_no_page_lets_a_browser_run_or_load_what_is_not_ours(office: Office) -> None:
@@ -105,8 +121,11 @@ async def test_a_notice_is_shown_once_and_cannot_be_made_up(office: Office) -> N
     await person.post(f"/boxes/{box}/settings", SETTINGS)
     assert "Saved." in (await person.get("/boxes")).text
     assert "Saved." not in (await person.get("/boxes")).text
-    person.cookies["__Host-notice"] = "WW91IHdvbg==.0000"
-    assert "You won" not in (await person.get("/boxes")).text
+    for made_up in ("WW91IHdvbg==.0000", "WW91IHdvbg==.é", "é.é", "."):
+        person.cookies["__Host-notice"] = made_up
+        page = await person.http.get("/boxes", headers={b"Cookie": person.cookie().encode("latin-1")})
+        assert page.status_code == 200
+        assert "You won" not in page.text
 
 
 @pytest.mark.parametrize("path", ["vendor/tabler.min.css", "admin.css", "admin.js"])

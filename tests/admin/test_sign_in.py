@@ -17,7 +17,7 @@ from pickupbox.domain.people import (
     seconds_closed,
 )
 from pickupbox.domain.roles import Role
-from pickupbox.usecases import links, sign_in
+from pickupbox.usecases import attempts, links, sign_in
 from pickupbox.usecases.account import change_password
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.passwords import is_password
@@ -131,6 +131,37 @@ async def test_one_address_is_throttled_whatever_the_emails(core: Core, ada: Som
         assert await tried(core, f"{number}.{ada.email}", "wrong", address) == "sign_in_refused"
     assert await tried(core, ada.email, PASSWORD, address) == "too_many_attempts"
     assert await tried(core, ada.email, PASSWORD) == "in"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("192.0.2.7", "::ffff:192.0.2.7", True),
+        ("192.0.2.7", "192.0.2.8", False),
+        (None, "unknown", True),
+        ("not an address", "nor this", False),
+    ],
+)
+def test_an_address_is_what_one_subscriber_has(one: str | None, other: str, *, same: bool) -> None:
+    for counted in (attempts.of_address, attempts.of_reset_address, attempts.of_provider_address):
+        assert (counted(one) == counted(other)) == same
+
+
+async def test_an_address_that_must_wait_writes_nothing(core: Core, ada: Someone, quick: None) -> None:
+    address = stranger()
+    for number in range(FREE_FAILURES_OF_AN_ADDRESS):
+        await tried(core, f"{number}.{ada.email}", "wrong", address)
+    emails = [f"more.{number}.{ada.email}" for number in range(3)]
+    for email in emails:
+        assert await tried(core, email, "wrong", address) == "too_many_attempts"
+    written = await run(
+        core,
+        "SELECT FROM sign_in_attempts WHERE hash = ANY ($1::bytea[])",
+        [attempts.of_email(email).hash for email in emails],
+    )
+    assert written == []
 
 
 async def test_a_known_password_buys_no_guesses_at_others_of_the_same_address(

@@ -1,6 +1,7 @@
 """The broker's config: who a box is, what it may read and write, and who is not let in. On a real Mosquitto."""
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -22,9 +23,10 @@ from pickupbox.certificates import (
     revocation_list,
     sign,
 )
+from pickupbox.devices.messages import MESSAGES, Direction
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.devices import enroll, exchange, renew, revocations, revoke
-from tests.devices.broker import SERVICE, Broker, Certificate, mosquitto, request_of
+from tests.devices.broker import DEPLOY, SERVICE, Broker, Certificate, mosquitto, request_of
 from tests.devices.street import operator
 from tests.support.shop import Shop
 
@@ -96,7 +98,16 @@ async def test_a_box_and_the_service_hear_each_other(broker: Broker) -> None:
 
 @pytest.mark.parametrize(
     "topic",
-    [UP(B), DOWN(B), DOWN(A), f"pickupbox/v1/{A}/up/event/more", f"pickupbox/v1/{A}/up", "pickupbox/v1/x", "else"],
+    [
+        UP(B),
+        DOWN(B),
+        DOWN(A),
+        f"pickupbox/v1/{A}/up/k1",
+        f"pickupbox/v1/{A}/up/event/more",
+        f"pickupbox/v1/{A}/up",
+        "pickupbox/v1/x",
+        "else",
+    ],
 )
 async def test_a_box_writes_nothing_but_its_own_reports(broker: Broker, topic: str) -> None:
     """Whoever may read the topic listens: the service, box B, and box A itself."""
@@ -150,6 +161,38 @@ async def test_a_last_will_is_bound_to_the_box_too(broker: Broker) -> None:
                     async with asyncio.timeout(SECONDS):
                         await anext(dying.messages)
         assert await heard(service, UP(A).encode()) == [(UP(A), UP(A).encode())]
+
+
+def test_a_box_may_write_the_kinds_of_the_wire_and_no_others() -> None:
+    written = re.findall(r"^pattern write pickupbox/v1/%u/up/(.+)$", (DEPLOY / "acl").read_text(), re.MULTILINE)
+    assert written == [message.kind for message in MESSAGES if message.direction is Direction.UP]
+
+
+async def test_what_a_box_retains_under_a_kind_of_its_own_is_not_kept(broker: Broker) -> None:
+    async with client(broker, A) as box, client(broker, SERVICE) as service:
+        await box.publish(f"pickupbox/v1/{A}/up/k1", b"forged", qos=1, retain=True)
+        await service.subscribe(f"pickupbox/v1/{A}/up/+", qos=1)
+        await box.publish(UP(A), b"last", qos=1)
+        assert await heard(service, b"last") == [(UP(A), b"last")]
+
+
+async def test_presence_is_retained_and_a_last_will(broker: Broker) -> None:
+    presence = f"pickupbox/v1/{B}/up/presence"
+    dying = client(broker, B, will=aiomqtt.Will(presence, b"gone", qos=1, retain=True))
+    async with client(broker, SERVICE) as service:
+        await service.subscribe(presence, qos=1)
+        async with dying:
+            await dying.publish(presence, b"there", qos=1, retain=True)
+            dying._client.socket().shutdown(socket.SHUT_RDWR)  # cut off, without a goodbye
+            with pytest.raises(aiomqtt.MqttError):
+                async with asyncio.timeout(SECONDS):
+                    await anext(dying.messages)
+        assert await heard(service, b"gone") == [(presence, b"there"), (presence, b"gone")]
+    async with client(broker, SERVICE) as later:
+        await later.subscribe(presence, qos=1)
+        assert await heard(later, b"gone") == [(presence, b"gone")]
+    async with client(broker, B) as box:
+        await box.publish(presence, b"", qos=1, retain=True)
 
 
 async def test_the_service_writes_nothing_up_and_reads_nothing_down(broker: Broker) -> None:
@@ -301,12 +344,3 @@ async def test_a_box_lives_from_its_code_to_its_revocation(tmp_path: Path, core:
         broker.reload()
         for certificate in (broker.keep(chain, first), broker.keep(renewed, second)):
             assert met(broker, certificate) == "SSLV3_ALERT_CERTIFICATE_REVOKED"
-
-
-async def test_the_plain_broker_lets_anyone_in_and_keeps_the_bounds(tmp_path: Path) -> None:
-    with mosquitto(tmp_path, plain=True) as broker:
-        assert (broker.url, broker.service_url) == (f"mqtt://127.0.0.1:{broker.port}",) * 2
-        async with aiomqtt.Client("127.0.0.1", broker.port, protocol=aiomqtt.ProtocolVersion.V5) as anyone:
-            await anyone.subscribe("#", qos=1)
-            await anyone.publish(UP(A), b"x" * 8192, qos=1)
-            assert await heard(anyone, b"x" * 8192)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from pickupbox.devices.aside import UNREAD
 from pickupbox.devices.gateway import Gateway
 from pickupbox.devices.messages import (
     Ack,
@@ -138,16 +137,7 @@ async def set_aside_count(core: Core, device: str, count: int) -> bool:
     return len(await set_aside(core, device)) == count
 
 
-async def test_a_flood_of_garbage_is_counted_but_neither_kept_nor_logged_without_end(core: Core) -> None:
-    unconnected = Gateway(core)
-    with capture_logs() as lines:
-        for _ in range(UNREAD + 500):
-            unconnected.take("nonsense", b"")
-    assert len(lines) == UNREAD
-    assert len(unconnected._aside.waiting) == UNREAD
-
-
-async def test_a_pin_in_a_message_that_cannot_be_read_is_kept_nowhere(shop: Shop, box: Box, service: Gateway) -> None:
+async def test_a_pin_in_a_message_that_cannot_be_read_is_kept_nowhere(shop: Shop, box: Box) -> None:
     pin = await pin_of(shop, await shop.reserved())
     broken = f'{{"id":"m","at":"2031-01-01T00:00:00Z","pin":"{pin}",'.encode()
     numeric = f'{{"id":"m","at":"2031-01-01T00:00:00Z","pin":{pin}}}'.encode()
@@ -156,12 +146,10 @@ async def test_a_pin_in_a_message_that_cannot_be_read_is_kept_nowhere(shop: Shop
             for payload in (broken, numeric):
                 await box.send_raw(kind, payload)
                 assert pin not in (await box.hear(RefusedByService)).reason
-        service.take(topic("dev_nobody", PinEntered), broken)
         await type_in(box, pin)
         await type_in(box, wrong_pin(pin))
-        await until(lambda: set_aside_count(shop.core, "dev_nobody", 1), 5)
+        await until(lambda: set_aside_count(shop.core, box.device, 6), 5)
     kept = await ask(shop.core, "SELECT topic, payload, reason FROM set_aside")
-    assert len(kept) >= 7
     assert not [row for row in kept if pin in str(row)]
     assert lines
     assert not [line for line in lines if pin in str(list(line.values()))]

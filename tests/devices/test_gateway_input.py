@@ -5,8 +5,10 @@ import random
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
+from pickupbox.devices import aside
 from pickupbox.devices.gateway import Gateway
 from pickupbox.devices.messages import MESSAGES, Direction
 from pickupbox.devices.wire import MESSAGE_BYTES, PREFIX
@@ -60,12 +62,13 @@ PAYLOADS: list[Callable[[random.Random], bytes]] = [random_bytes, broken_golden,
 
 
 async def nothing_waits(service: Gateway) -> bool:
-    return not service._aside.waiting and not service._tasks
+    return not service._aside.waiting and not service._tasks and not service._answers
 
 
 async def test_ten_thousand_bad_messages_stop_nothing_and_leak_no_pin(
-    shop: Shop, core: Core, on_broker: Settings
+    shop: Shop, core: Core, on_broker: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(aside, "KEPT_OF_ONE", CASES)  # so that there is much to look at
     rng = random.Random(SEED)  # noqa: S311 - the same messages every time
     kept = 0
     device, spoken_for = await add_device(shop), await add_device(shop, await shop.add_box())
@@ -80,14 +83,14 @@ async def test_ten_thousand_bad_messages_stop_nothing_and_leak_no_pin(
             await box.deliver([box.write(Happening.STARTED)])
             await until(lambda: nothing_waits(service), 5)
         kept += await take_kept(core, lines)
-    assert kept > CASES / 3
+    assert kept > CASES / 8
 
 
 async def take_kept(core: Core, lines: list[MutableMapping[str, Any]]) -> int:
     """How many were set aside since the last look; neither they nor the log may hold a PIN. Both are emptied."""
     kept = await ask(core, "DELETE FROM set_aside RETURNING topic, payload, reason")
     assert not [row for row in kept if PIN in str(row)]
-    assert all(len(content) <= MESSAGE_BYTES for _, content, _ in kept)
+    assert all(len(content) <= aside.EXCERPT_BYTES for _, content, _ in kept)
     assert not [line for line in lines if PIN in str(line)]
     assert [line for line in lines if line["log_level"] == "error"] == []
     lines.clear()

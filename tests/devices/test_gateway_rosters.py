@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
+from structlog.testing import capture_logs
 
-from pickupbox.devices.messages import Heartbeat, Roster
+from pickupbox.devices.messages import Ack, Heartbeat, Roster
+from pickupbox.devices.values import NUMBERS_END
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
 from tests.devices.street import Box, add_device, ask, box_at, gateway
@@ -19,8 +21,8 @@ async def box(shop: Shop, core: Core, on_broker: Settings) -> AsyncIterator[Box]
         yield box
 
 
-async def beat(box: Box, roster: int) -> None:
-    await box.say(Heartbeat, boot=box.boot, seq=box.seq, open_doors=[], software="test", roster=roster)
+async def beat(box: Box, roster: int) -> str:
+    return await box.say(Heartbeat, boot=box.boot, seq=box.seq, open_doors=[], software="test", roster=roster)
 
 
 async def test_a_heartbeat_confirms_a_roster_when_the_boxs_own_word_was_lost(shop: Shop, core: Core, box: Box) -> None:
@@ -36,3 +38,13 @@ async def test_a_heartbeat_confirms_a_roster_when_the_boxs_own_word_was_lost(sho
         return await ask(core, withheld, shop.box_id) == []
 
     await until(is_free, seconds=10)
+
+
+async def test_a_roster_that_is_not_believed_is_told_once_a_minute_of_each_box(box: Box) -> None:
+    with capture_logs() as lines:
+        for _ in range(3):
+            answer = await box.hear(Ack, about=await beat(box, NUMBERS_END - 1))
+            assert answer.roster is None
+    told = [line for line in lines if line["event"] == "roster_not_believed"]
+    assert [(line["device"], line["version"]) for line in told] == [(box.device, NUMBERS_END - 1)]
+    assert box.heard(Roster) == []

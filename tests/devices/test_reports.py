@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from pickupbox.domain.doors import Happening, Purpose
 from pickupbox.domain.lifecycle import Stage, Trigger
@@ -79,6 +80,26 @@ async def test_an_uncommanded_door_during_cooldown_is_not_offered_after_it(shop:
     await journal.tell(OPENED, code)
     await shop.simulate(shipment, "door_available")
     assert await stage_of(shop.core, shipment) == Stage.COLLECTED
+    assert not await is_offered(shop, shop.box_id, code)
+
+
+@pytest.mark.parametrize(
+    ("events", "happening"),
+    [((), OPENED), ((), Happening.LOCK_FAILED), (("loaded", "picked_up"), OPENED)],
+    ids=["opened by nobody", "a lock that failed", "opened once more after the pickup"],
+)
+async def test_a_compartment_in_doubt_is_out_of_service_and_told_to_the_person_on_call(
+    shop: Shop, journal: Journal, events: tuple[str, ...], happening: Happening
+) -> None:
+    shipment = await shop.reserved("A", *events)
+    code, command = (await place_of(shop.core, shipment))[1], None
+    if not events:
+        _, command = await command_for(shop, journal, shipment)
+        await shop.cancel(shipment)
+    with capture_logs() as lines:
+        await journal.tell(happening, code, command)
+    told = [(line["log_level"], line["doors"]) for line in lines if line["event"] == "compartment_in_doubt"]
+    assert told == [("warning", [f"{shop.box_id}/{code}"])]
     assert not await is_offered(shop, shop.box_id, code)
 
 

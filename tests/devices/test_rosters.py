@@ -2,9 +2,12 @@
 
 import asyncio
 
+import pytest
 import pytest_asyncio
 
 from pickupbox.database import rosters
+from pickupbox.database.rosters import FORGOTTEN
+from pickupbox.devices.values import NUMBERS_END
 from pickupbox.domain.doors import Happening, Purpose
 from pickupbox.domain.grants import mark_of, offline_command, verifier_of
 from pickupbox.domain.lifecycle import Stage
@@ -200,3 +203,61 @@ async def test_what_the_box_opened_for_by_itself_counts_as_if_the_service_had(sh
     await journal.cycle("A1", offline_command(Purpose.PICK_UP, mark_of(shipment), "00000002"))
     assert await stage_of(core, shipment) == Stage.COOLING
     assert await shop.events(shipment) == ["reserved", "loaded", "picked_up"]
+
+
+async def rosters_of(core: Core, box: Box) -> list[tuple[int, int]]:
+    async with core.db.connection() as connection:
+        rows = await connection.fetch("SELECT version, confirmed FROM rosters WHERE box_id = $1", box.id)
+    return [(row["version"], row["confirmed"]) for row in rows]
+
+
+async def test_a_version_far_beyond_what_the_service_made_is_not_believed(core: Core, box: Box) -> None:
+    for version in (NUMBERS_END - 1, FORGOTTEN + 2):
+        assert not await box.beat(version)
+        assert await box.new_roster() is None
+    assert await rosters_of(core, box) == [(1, 1)]
+    assert await box.beat(1), "the roster that it does hold counts"
+
+
+async def test_a_first_version_that_no_service_made_begins_nothing(shop: Shop, core: Core) -> None:
+    box_id = await shop.add_box(1)
+    box = Box(shop, box_id, await add_device(shop, box_id))
+    assert not await box.beat(NUMBERS_END - 1)
+    assert await rosters_of(core, box) == []
+    assert not await box.beat(0)
+    assert await box.catch_up() == 1
+
+
+async def test_a_service_that_was_set_back_counts_on_from_what_the_box_holds(shop: Shop, core: Core, box: Box) -> None:
+    """And by its old roster the box confirms none of those that the service made under the same numbers."""
+    await shop.cancel(await shop.reserved("A", box_id=box.id))
+    await box.new_roster()
+    assert not await box.beat(5)
+    assert not await box.is_unconfirmed(5)
+    await box.confirm(5)
+    assert await box.reserve("B") == 409
+    assert await box.catch_up() == 6
+    assert await box.reserve("B") == 201
+
+
+@pytest.mark.parametrize("held", [0, 57])
+async def test_a_box_whose_roster_was_spoiled_before_gets_one_again(
+    shop: Shop, core: Core, box: Box, held: int
+) -> None:
+    """By its board or the next: what it holds is older, and confirms nothing."""
+    await shop.cancel(await shop.reserved("A", box_id=box.id))
+    async with core.db.connection() as connection:
+        spoiled = "UPDATE rosters SET version = $2, confirmed = $2 WHERE box_id = $1"
+        await connection.execute(spoiled, box.id, NUMBERS_END - 1)
+        withheld = "UPDATE compartments SET withheld_by = $2 WHERE box_id = $1"
+        await connection.execute(withheld, box.id, NUMBERS_END - 1)
+    assert not await box.beat(held)
+    made = await box.new_roster()
+    assert made is not None
+    assert held < made.version < NUMBERS_END - FORGOTTEN
+    assert not await box.is_unconfirmed(held)
+    await box.confirm(held)
+    assert await box.reserve("B") == 409
+    await box.confirm(made.version)
+    assert await box.reserve("B") == 201
+    assert await box.catch_up() == made.version + 1

@@ -75,3 +75,27 @@ async def test_what_is_too_much_is_left_to_be_sent_again(monkeypatch: pytest.Mon
         assert seqs(batch) == [("A", 2)]
     async with line.batch() as batch:
         assert seqs(batch) == [("A", 4)]  # 3 never came
+
+
+async def test_a_box_that_floods_takes_no_place_from_another() -> None:
+    line, flood, good = Waiting(), entry(1), 0
+    for _ in range(100):
+        for _ in range(waiting.ENTRIES + 1000):
+            if line.put("flooder", flood) is False:
+                break
+        line.put("good", entry(2))
+        async with line.batch() as batch:
+            good += ("good", 2) in seqs(batch)
+    assert good == 100
+
+
+async def test_a_box_that_has_none_waiting_has_a_place_when_many_have_taken_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "ENTRIES", 4)
+    line = Waiting()
+    assert [line.put(device, entry(seq)) for device in "AB" for seq in (1, 2)] == [True] * 4
+    assert [line.put("C", entry(seq)) for seq in (1, 2)] == [True, False]
+    assert not line.put("A", entry(3))
+    async with line.batch() as batch:
+        assert seqs(batch) == [("A", 1), ("B", 1), ("C", 1)]

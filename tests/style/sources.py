@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,23 @@ def modules() -> list[Path]:
 
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+def libraries_in(source: str) -> set[str]:
+    """What the source imports that is neither Python's own nor the domain's."""
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                imported |= {alias.name for alias in names}
+            case ast.ImportFrom(module=module, names=names, level=level):
+                found = f"{'.' * level}{module or ''}"
+                imported |= {f"pickupbox.{alias.name}" for alias in names} if found == "pickupbox" else {found}
+    return {
+        name
+        for name in imported
+        if name.partition(".")[0] not in sys.stdlib_module_names and not f"{name}.".startswith("pickupbox.domain.")
+    }
 
 
 def sql_in(source: str) -> list[int]:

@@ -8,6 +8,9 @@ from pydantic import ValidationError
 from pydantic_core import PydanticUndefined
 
 from pickupbox import telemetry
+from pickupbox.admin.faces import ICONS
+from pickupbox.box.settings import PREFIX, read_settings
+from pickupbox.database.partitions import PARTITIONED
 from pickupbox.settings import Settings
 from tests.style.sources import PACKAGE, ROOT, files, modules, name_of
 
@@ -41,6 +44,13 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
     }
     assert dict(rows) == defaults
     assert len(rows) == len(defaults)
+
+
+def test_the_table_of_partitions_is_that_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\d+) days?, \S[^|]* \| (\d+) \| (\d+|never)(?: days)? \|$", RUNNING, re.MULTILINE
+    )
+    assert rows == [(one.table, str(one.days), str(one.ahead), str(one.keep or "never")) for one in PARTITIONED]
 
 
 def test_every_metric_is_explained_to_the_person_on_call() -> None:
@@ -86,3 +96,38 @@ def test_a_wrong_secret_is_named_but_never_shown() -> None:
         Settings.model_validate({"environment": "sandbox", "secrets": "k1:tooshortasecret"})
     assert "PICKUPBOX_SECRETS" in "".join(f"PICKUPBOX_{error['loc'][0]}".upper() for error in refused.value.errors())
     assert "tooshortasecret" not in str(refused.value)
+
+
+def test_the_table_of_the_boxs_settings_is_that_of_the_code() -> None:
+    page = (ROOT / "docs" / "box.md").read_text()
+    said = dict(re.findall(rf"^\| `{PREFIX}(\w+)` \| (.+?) \| \S", page, re.MULTILINE))
+    source = (PACKAGE / "box" / "settings.py").read_text()
+    assert set(said) == set(re.findall(r'(?:given\.get\(|\(given, )"(\w+)"', source))
+    needed = {f"{PREFIX}DEVICE": "dev_c1_" + "0" * 32, f"{PREFIX}COMPARTMENTS": "A1"}
+    assert {f"{PREFIX}{name}" for name, default in said.items() if default == "required"} == set(needed)
+    defaults = {f"{PREFIX}{name}": default.strip("`") for name, default in said.items() if default.startswith("`")}
+    assert len(defaults) > 5
+    assert read_settings(needed | defaults) == read_settings(needed)
+
+
+def test_the_reasons_that_a_box_gives_are_explained() -> None:
+    page = (ROOT / "docs" / "wire.md").read_text()
+    tables = re.findall(r"^\| reason of `\w+` \| when \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    explained = {reason for table in tables for reason in re.findall(r"^\| `(\w+)` \| \S", table, re.MULTILINE)}
+    source = "".join(path.read_text() for path in modules() if path.parent == PACKAGE / "box")
+    given = {
+        word
+        for said in re.findall(r"(?:refused\(door, command|_failed\(door|Happening\.STARTED), (.+)\)", source)
+        for word in re.findall(r'"(\w+)"', said)
+    } | set(re.findall(r'return "(\w+)"', source[source.index("def _why_not") :].partition("\n\n")[0]))
+    assert len(tables) == 3
+    assert explained == given
+
+
+def test_the_operators_page_explains_the_doors_as_the_legend_does() -> None:
+    legend = (PACKAGE / "admin" / "templates" / "box" / "legend.html").read_text()
+    words = re.findall(r'fill-\w+">.*?\{% trans %\}(.+?)\{% endtrans %\}', legend)
+    table = (ROOT / "docs" / "operators.md").read_text().partition("| the fill")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| [^|-]+ \| ([^|]+) \|", table, re.MULTILINE)
+    assert len(words) == len(ICONS)
+    assert [row[: len(word)] for row, word in zip(rows, words, strict=True)] == words

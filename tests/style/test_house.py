@@ -8,6 +8,7 @@ from tests.style.sources import (
     ROOT,
     decided_statuses,
     files,
+    libraries_in,
     modules,
     name_of,
     sql_in,
@@ -51,6 +52,12 @@ def test_sql_lives_in_the_database_folder_alone() -> None:
     assert {name_of(path): lines for path in elsewhere if (lines := sql_in(path.read_text()))} == {}
 
 
+def test_the_domain_stands_on_python_alone() -> None:
+    domain = [path for path in modules() if path.parent == PACKAGE / "domain"]
+    assert len(domain) > 10
+    assert {name_of(path): found for path in domain if (found := libraries_in(path.read_text()))} == {}
+
+
 def test_only_the_lifecycle_decides_a_status() -> None:
     others = [path for path in modules() if path != PACKAGE / "domain" / "lifecycle.py"]
     assert {name_of(path): lines for path in others if (lines := decided_statuses(path.read_text()))} == {}
@@ -58,6 +65,19 @@ def test_only_the_lifecycle_decides_a_status() -> None:
 
 
 def test_what_must_not_be_in_a_source_is_seen() -> None:
+    assert libraries_in("import re, rich.table\ndef f(): from pickupbox.settings import A") == {
+        "rich.table",
+        "pickupbox.settings",
+    }
+    assert libraries_in("from pickupbox import vault\nfrom . import pins\nimport pickupbox") == {
+        "pickupbox.vault",
+        ".",
+        "pickupbox",
+    }
+    assert (
+        libraries_in("import collections.abc\nfrom pickupbox.domain.pins import A\nfrom pickupbox.domain import b")
+        == set()
+    )
     assert sql_in('x = 1\ny = f"SELECT {a}\\nFROM b"') == [2]
     assert sql_in('a("INSERT INTO b VALUES (1)")\nb("UPDATE c SET d = 1")\nc("DELETE FROM d")') == [1, 2, 3]
     assert sql_in('"""Update what was set: select one from many."""') == []
@@ -91,3 +111,10 @@ def _files_with(pattern: re.Pattern[str]) -> list[str]:
         text = path.read_text(errors="replace")
         found += [f"{name_of(path)}: {hit.group()}" for hit in pattern.finditer(text)]
     return found
+
+
+def test_every_icon_that_is_fetched_is_drawn() -> None:
+    pages = "".join(path.read_text() for path in files() if PACKAGE in path.parents and path.suffix in {".py", ".html"})
+    icons = (PACKAGE / "admin" / "icons.txt").read_text().split()
+    assert len(icons) > 20
+    assert [icon for icon in icons if not re.search(rf"""["']{icon}["']""", pages)] == []

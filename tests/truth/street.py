@@ -177,6 +177,9 @@ class Street:
         await self._end(self.box)
         self.box.journal.close()
         self.box = None
+        for code, (state, command) in self._doors_on_disk.items():
+            if state == DoorState.RELEASING and command is not None and self.doors.is_open(code):
+                self.truth.take_for_its_own(code, command, now(self.loop))
         self.truth.onlooker.box_is_switched_on()
         if self._unsynced and self.chance.random() < 0.5:
             with sqlite3.connect(self._journal) as disk:

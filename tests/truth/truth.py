@@ -104,13 +104,8 @@ class Truth:
         """The box is about to release a lock: it must have been asked to, by someone who may and is still there."""
         assert door.command is not None, f"{door.compartment} is released for nobody"
         command = self.commands.get(door.command)
-        if command is None:
-            purpose, order, typed = self._alone(door.command)
-        else:
-            assert command.compartment == door.compartment, "the command was for another door"
-            typed = self.typed[command.about] if command.about else None
-            purpose, order = command.purpose, self._ordered(typed.pin) if typed else self.removals[command.id]
-            assert typed is None or typed.valid, f"the PIN of {order.id} was not valid when it was typed"
+        assert command is None or command.compartment == door.compartment, "the command was for another door"
+        purpose, order, typed = self._asked(door.command)
         assert order.code == door.compartment, f"{order.id} is not behind {door.compartment}"
         if door.tries == 1:
             assert door.command not in self.used, "one command releases a lock twice"
@@ -122,6 +117,27 @@ class Truth:
         # One that was forced a moment ago the box takes for its own opening, and whoever asked for it stands there.
         if self.doors.is_open(door.compartment) or door.compartment not in self.doors.jammed:
             self._swings_open(door.compartment, Opening(door.compartment, 0, purpose, order, now, command is None))
+
+    def take_for_its_own(self, code: str, command: str, now: datetime) -> None:
+        """The power went between a command and its lock, and the door had been forced a moment before.
+
+        The box will take that for its own opening, and whoever asked for it stands there.
+        """
+        if command not in self.used:
+            purpose, order, _ = self._asked(command)
+            self.used.add(command)
+            self.released.append(order.id)
+            self._swings_open(code, Opening(code, 0, purpose, order, now, command not in self.commands))
+
+    def _asked(self, command_id: str) -> tuple[Purpose, Order, Typed | None]:
+        """Who asked for an opening, to do what; no PIN was typed for an operator's."""
+        command = self.commands.get(command_id)
+        if command is None:
+            return self._alone(command_id)
+        typed = self.typed[command.about] if command.about else None
+        order = self._ordered(typed.pin) if typed else self.removals[command.id]
+        assert typed is None or typed.valid, f"the PIN of {order.id} was not valid when it was typed"
+        return command.purpose, order, typed
 
     def _ordered(self, pin: str) -> Order:
         order = next((one for one in reversed(self.orders) if one.pin == pin), None)

@@ -1,6 +1,5 @@
 """Who may see a page: deny by default. The session is looked up, the form is proven to be ours, the role is asked."""
 
-import hmac
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
@@ -10,7 +9,8 @@ from pickupbox.admin import words
 from pickupbox.admin.routes import Page
 from pickupbox.admin.visit import Visit
 from pickupbox.domain.errors import FormNotOurs, NotAllowed
-from pickupbox.domain.roles import Act, Role
+from pickupbox.domain.people import NEEDS_SECOND_FACTOR
+from pickupbox.domain.roles import Act
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
 from pickupbox.usecases.sessions import Visitor, who
@@ -47,8 +47,8 @@ async def admit(page: Page, request: Request, core: Core, settings: Settings, re
 
 
 def _needs_second_factor(core: Core, visitor: Visitor) -> bool:
-    office = visitor.role in (Role.OWNER, Role.ADMINISTRATOR)
-    return core.environment == "production" and office and not visitor.second_factor
+    needed = core.environment == "production" and visitor.role in NEEDS_SECOND_FACTOR
+    return needed and not visitor.second_factor
 
 
 async def _prove_ours(visit: Visit) -> None:
@@ -63,7 +63,7 @@ async def _prove_ours(visit: Visit) -> None:
         raise FormNotOurs
     if visit.visitor is not None:
         sent = (await visit.form()).get("csrf", "") or request.headers.get("x-csrf", "")
-        if not hmac.compare_digest(sent.encode(), visit.csrf.encode()):
+        if not visit.core.vault.is_page_token(visit.visitor.session, sent):
             raise FormNotOurs
 
 

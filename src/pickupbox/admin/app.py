@@ -47,6 +47,8 @@ def make_app(core: Core, settings: Settings) -> ASGIApp:
     async def lifespan(_: object) -> AsyncIterator[None]:
         listening = asyncio.create_task(hub.run())
         log.info("admin_started", environment=core.environment, cell=core.cell)
+        if core.environment == "production" and core.admin_url.startswith("https://") and not settings.admin_proxies:
+            log.warning("no_proxies_named", cure="set PICKUPBOX_ADMIN_PROXIES to the number of proxies before us")
         yield
         listening.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,5 +1,6 @@
 """The entrance of every visit: its id, the headers that keep a page safe, refusals as pages, log line and metrics."""
 
+import math
 import os
 import time
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from pickupbox.domain.errors import (
     Refusal,
     TemporarilyUnavailable,
 )
+from pickupbox.domain.people import TooManyAttempts
 from pickupbox.telemetry import REFUSALS, REQUESTS, log
 from pickupbox.usecases.core import Core
 
@@ -40,6 +42,7 @@ STATUS = {
     NotAllowed: 403,
     FormNotOurs: 403,
     MethodNotAllowed: 405,
+    TooManyAttempts: 429,
     TemporarilyUnavailable: 503,
     InternalError: 500,
 }
@@ -98,7 +101,10 @@ def _refused(error: Exception, request: Request, request_id: str) -> Response:
     status = next((code for kind, code in STATUS.items() if isinstance(refusal, kind)), HTTPStatus.CONFLICT)
     visit = getattr(request.state, "visit", None)
     html = render("refused.html", visit, notice=None, refusal=refusal, status=int(status), request_id=request_id)
-    return HTMLResponse(html, status, headers={"cache-control": "no-store"})
+    response = HTMLResponse(html, status, headers={"cache-control": "no-store"})
+    if refusal.retry_after is not None:
+        response.headers["retry-after"] = str(math.ceil(refusal.retry_after))
+    return response
 
 
 def _note(scope: Scope, status: int, request_id: str, seconds: float) -> None:

@@ -3,7 +3,7 @@ renders what changed once per language, and sends it to everybody who watches. N
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,14 +14,20 @@ from pickupbox.admin import words
 from pickupbox.admin.routes import Page, get
 from pickupbox.admin.visit import Visit
 from pickupbox.domain.errors import NotFound, TemporarilyUnavailable
+from pickupbox.domain.people import TooManyAttempts
 from pickupbox.domain.roles import Act
 from pickupbox.telemetry import WATCHERS, log
 from pickupbox.usecases.core import Core
+from pickupbox.usecases.sessions import Visitor, roles_of
 
 PAUSE = 0.1  # between two looks, however often the bell rings
 SAFETY = 15.0  # a look without a bell, for what time alone changes; also keeps the connection open
-LONGEST = 600.0  # then the browser connects anew, and its session is asked again
+CHECK = 15.0  # who is out is told nothing more after so many seconds
+LONGEST = 600.0  # then the browser connects anew
+AFTER_AN_ERROR = 1.0
 MOST_WATCHERS = 5_000
+MOST_OF_ONE = 50  # of one person's
+WAIT = 60  # for who comes when it is full
 MOST_TOPICS = 8  # of one page
 
 type Thing = tuple[str, str]  # tenant, id
@@ -46,14 +52,20 @@ TOPICS: dict[str, Topic] = {}
 class Watcher:
     """One open page: what it has still to be told. Only the newest of each name is kept."""
 
+    visitor: Visitor
     language: str
     keys: tuple[Key, ...]
+    over: bool = False
     waiting: dict[tuple[Key, str], str] = field(default_factory=dict)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, key: Key, told: Mapping[str, str]) -> None:
         for name, html in told.items():
             self.waiting[key, name] = html
+        self.woken.set()
+
+    def end(self) -> None:
+        self.over = True
         self.woken.set()
 
 
@@ -64,32 +76,38 @@ class Hub:
         self._known: dict[Key, Any] = {}
         self._rung = asyncio.Event()
         self._looked: dict[str, float] = {}
-        self._count = 0
+        self._open: set[Watcher] = set()
 
     async def run(self) -> None:
-        """Listen and look, until cancelled; a lost connection is made anew."""
+        """Listen, look and ask who is still there, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._listen())
-            tasks.create_task(self._look())
+            for step in (self._listen, self._look, self._end_those_who_are_out):
+                tasks.create_task(_again_and_again(step))
 
     async def _listen(self) -> None:
-        while True:
-            with suppress(TemporarilyUnavailable):
-                await self._core.db.listen(self._rung.set, asyncio.Event())
-            await asyncio.sleep(1)
+        """Until the connection is lost."""
+        await self._core.db.listen(self._rung.set, asyncio.Event())
+        await asyncio.sleep(AFTER_AN_ERROR)
 
     async def _look(self) -> None:
-        while True:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._rung.wait(), SAFETY)
-            self._rung.clear()
-            try:
-                await self._tell_changes()
-            except TemporarilyUnavailable as error:
-                log.warning("live_waits_for_database", cause=repr(error.__cause__))
-            except Exception as error:  # noqa: BLE001 - one bad look must not end what is live for everybody
-                log.error("live_failed", exc_info=error)
-            await asyncio.sleep(PAUSE)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._rung.wait(), SAFETY)
+        self._rung.clear()
+        try:
+            await self._tell_changes()
+        except Exception:
+            self._rung.set()  # what was not told is still to be told
+            raise
+        await asyncio.sleep(PAUSE)
+
+    async def _end_those_who_are_out(self) -> None:
+        """One question for all. Whose role is another now may connect anew, and is judged by it."""
+        await asyncio.sleep(CHECK)
+        watchers = list(self._open)
+        roles = await roles_of(self._core, {watcher.visitor.session for watcher in watchers})
+        for watcher in watchers:
+            if roles.get(watcher.visitor.session) is not watcher.visitor.role:
+                watcher.end()
 
     async def _tell_changes(self) -> None:
         for topic in TOPICS:
@@ -125,9 +143,9 @@ class Hub:
                 rendered[watcher.language] = TOPICS[key[0]].render(value)
             watcher.tell(key, rendered[watcher.language])
 
-    async def watch(self, keys: tuple[Key, ...], language: str) -> AsyncIterator[bytes]:
+    async def watch(self, visitor: Visitor, keys: tuple[Key, ...], language: str) -> AsyncGenerator[bytes]:
         """The stream of one page: how it is now, then every change."""
-        watcher = Watcher(language, keys)
+        watcher = Watcher(visitor, language, keys)
         self._join(watcher)
         try:
             async with asyncio.timeout(LONGEST):
@@ -138,20 +156,23 @@ class Hub:
                         self._tell(key, self._known[key], {watcher})
                 yield b"retry: 1000\n\n"
                 while True:
-                    yield await _next(watcher)
+                    told = await _next(watcher)
+                    if watcher.over:
+                        return
+                    yield told
         except TimeoutError:
             return
         finally:
             self._leave(watcher)
 
     def _join(self, watcher: Watcher) -> None:
-        self._count += 1
+        self._open.add(watcher)
         WATCHERS.inc()
         for key in watcher.keys:
             self._watchers[key].add(watcher)
 
     def _leave(self, watcher: Watcher) -> None:
-        self._count -= 1
+        self._open.discard(watcher)
         WATCHERS.dec()
         for key in watcher.keys:
             self._watchers[key].discard(watcher)
@@ -159,9 +180,23 @@ class Hub:
                 del self._watchers[key]
                 self._known.pop(key, None)
 
-    @property
-    def full(self) -> bool:
-        return self._count >= MOST_WATCHERS
+    def make_sure_of_room(self, person: str) -> None:
+        if len(self._open) >= MOST_WATCHERS:
+            raise TemporarilyUnavailable(retry_after=WAIT)
+        if sum(watcher.visitor.id == person for watcher in self._open) >= MOST_OF_ONE:
+            raise TooManyAttempts(retry_after=WAIT)
+
+
+async def _again_and_again(step: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await step()
+        except TemporarilyUnavailable as error:
+            log.warning("live_waits_for_database", cause=repr(error.__cause__))
+            await asyncio.sleep(AFTER_AN_ERROR)
+        except Exception as error:  # noqa: BLE001 - one bad step must not end what is live for everybody
+            log.error("live_failed", exc_info=error)
+            await asyncio.sleep(AFTER_AN_ERROR)
 
 
 async def _next(watcher: Watcher) -> bytes:
@@ -186,15 +221,15 @@ def page(hub: Hub) -> Page:
         keys = tuple(_key(visit, wanted) for wanted in visit.request.query_params.getlist("watch")[:MOST_TOPICS])
         if not keys:
             raise NotFound
-        if hub.full:
-            raise TemporarilyUnavailable(retry_after=60)
+        hub.make_sure_of_room(visit.person.id)
         return StreamingResponse(
-            hub.watch(keys, words.language()),
+            hub.watch(visit.person, keys, words.language()),
             media_type="text/event-stream",
             headers={"cache-control": "no-store", "x-accel-buffering": "no"},
         )
 
-    return get("/live", Act.OWN_ACCOUNT, stream, by_itself=True)
+    # Not one's own account: like the pages that it feeds, it asks owners and administrators for their second factor.
+    return get("/live", Act.SEE_OVERVIEW, stream, by_itself=True)
 
 
 def _key(visit: Visit, wanted: str) -> Key:

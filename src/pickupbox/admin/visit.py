@@ -1,20 +1,24 @@
 """One visit to one page: who asks, what they sent, and how to answer."""
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.datastructures import UploadFile
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Message, Receive
 
 from pickupbox.admin.notices import NOTICE, Notices
 from pickupbox.admin.templates import render
+from pickupbox.domain.errors import FormNotOurs
 from pickupbox.domain.roles import Act, may
 from pickupbox.settings import Settings
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.sessions import Visitor
 
 FORM_BYTES = 65_536
+FORM_SECONDS = 10.0
 type Form = dict[str, str]
 
 
@@ -65,8 +69,13 @@ class Visit:
     async def form(self) -> Form:
         """What was filled in, without blanks around it. Files are not taken."""
         if self._form is None:
-            async with self.request.form(max_files=0, max_fields=200, max_part_size=FORM_BYTES) as sent:
-                self._form = {name: value.strip() for name, value in sent.items() if not isinstance(value, UploadFile)}
+            request = Request(self.request.scope, _bounded(self.request.receive))
+            try:
+                async with asyncio.timeout(FORM_SECONDS), request.form(max_files=0, max_fields=200) as sent:
+                    texts = {name: value for name, value in sent.items() if not isinstance(value, UploadFile)}
+            except (ClientDisconnect, TimeoutError):
+                raise FormNotOurs from None
+            self._form = {name: value.strip() for name, value in texts.items()}
         return self._form
 
     def page(self, template: str, status: int = 200, **values: Any) -> Response:
@@ -88,3 +97,18 @@ class Visit:
         if notice:
             Notices(self.core.vault).leave(response, notice)
         return response
+
+
+def _bounded(receive: Receive) -> Receive:
+    """What comes, as long as it is not more than a form of ours."""
+    left = FORM_BYTES
+
+    async def receive_bounded() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise FormNotOurs
+        return message
+
+    return receive_bounded

@@ -13,14 +13,18 @@ class Unread:
     topic: str
     payload: bytes
     reason: str
+    kept: bool = True  # else it is one of too many, and not written down
 
 
 async def insert(connection: Connection, unread: Sequence[Unread]) -> None:
+    kept = [one for one in unread if one.kept]
+    if not kept:
+        return
     await connection.execute(
         "INSERT INTO set_aside (topic, payload, reason) SELECT * FROM unnest($1::text[], $2::bytea[], $3::text[])",
-        [_storable(one.topic, 200) for one in unread],
-        [one.payload for one in unread],
-        [_storable(one.reason, 500) for one in unread],
+        [_storable(one.topic, 200) for one in kept],
+        [one.payload for one in kept],
+        [_storable(one.reason, 500) for one in kept],
     )
 
 

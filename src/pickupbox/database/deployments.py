@@ -45,3 +45,11 @@ async def keep_demo_setting(connection: Connection, name: str, value: str) -> No
         name,
         value,
     )
+
+
+async def keep_gateway_group(connection: Connection, name: str) -> str:
+    """The name under which gateways share their messages: the first one that was ever given here."""
+    kept: str | None = await connection.fetchval(
+        "UPDATE deployment SET gateway_group = coalesce(gateway_group, $1) RETURNING gateway_group", name
+    )
+    return kept or name

@@ -1,6 +1,6 @@
 """Devices, their one-time codes and their certificates."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -190,6 +190,18 @@ async def box_of(connection: Connection, device_id: str) -> tuple[str, str] | No
         "SELECT tenant_id, box_id FROM devices WHERE id = $1 AND revoked_at IS NULL", device_id
     )
     return (row["tenant_id"], row["box_id"]) if row else None
+
+
+async def living(connection: Connection, ids: Collection[str]) -> set[str]:
+    """Those of the devices that are known and not revoked."""
+    rows = await connection.fetch(
+        """
+        SELECT d.id FROM unnest($1::text[]) AS n (id)
+        CROSS JOIN LATERAL (SELECT id FROM devices WHERE id = n.id AND revoked_at IS NULL LIMIT 1) AS d
+        """,
+        list(ids),
+    )
+    return {row["id"] for row in rows}
 
 
 async def device_of(connection: Connection, tenant: str, box_id: str) -> str | None:

@@ -13,6 +13,12 @@ from pickupbox.vault import Sealed
 # A box has one device that lives; in the form of the index that is made for it.
 LIVE_DEVICE = "SELECT * FROM devices WHERE coalesce(revoked_at, 'infinity') = 'infinity' AND box_id"
 
+# Versions that the service may have made and forgotten, when it was set back. What is beyond is not believed: soon
+# after it the wire's numbers end, also for the box's next device.
+FORGOTTEN = 1_000_000
+# Where that was believed once, versions begin anew above all that a box can hold: no old one must count as a new one.
+SPOILED, ANEW = 2**52, 2**50
+
 
 @dataclass(frozen=True, slots=True)
 class Live:
@@ -60,12 +66,14 @@ async def take_changed(connection: Connection, limit: int) -> list[Made]:
     rows = await connection.fetch(
         f"""
         WITH made AS (
-            UPDATE rosters SET version = version + 1 WHERE box_id = ANY ($1::text[])
+            UPDATE rosters SET version = CASE WHEN version < {SPOILED} THEN version + 1 ELSE {ANEW} END,
+                confirmed = CASE WHEN version < {SPOILED} THEN confirmed ELSE {ANEW - 1} END
+            WHERE box_id = ANY ($1::text[])
             RETURNING tenant_id, box_id, version
         ), marked AS (
             UPDATE compartments c SET withheld_by = m.version FROM made m
             WHERE c.tenant_id = m.tenant_id AND c.box_id = m.box_id
-              AND c.withheld_until IS NOT NULL AND c.withheld_by IS NULL
+              AND c.withheld_until IS NOT NULL AND coalesce(c.withheld_by > m.version, true)
         )
         SELECT d.id, m.box_id, m.version FROM made m CROSS JOIN LATERAL ({LIVE_DEVICE} = m.box_id LIMIT 1) AS d
         """,
@@ -102,6 +110,7 @@ class Compared:
 
     leased: bool  # it is the newest, and nothing has changed since
     unconfirmed: bool  # the box's word that it holds it never came
+    believed: bool  # else nothing follows from it
 
 
 async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> dict[str, Compared]:
@@ -115,27 +124,30 @@ async def compare(connection: Connection, held: Sequence[tuple[str, int]]) -> di
             ) AS d
         ), compared AS (
             SELECT h.*, r.version IS NOT DISTINCT FROM h.version AS newest, c.id IS NOT NULL AS changed,
-                r.version IS NULL AS first,
+                r.version IS NULL AS first, h.version - coalesce(r.version, 0) <= $3 AS believed,
                 coalesce(r.confirmed < h.version AND h.version <= r.version, false) AS unconfirmed
             FROM held h
             LEFT JOIN LATERAL (SELECT version, confirmed FROM rosters WHERE box_id = h.box_id LIMIT 1) AS r ON true
             LEFT JOIN LATERAL (SELECT id FROM roster_changes WHERE box_id = h.box_id LIMIT 1) AS c ON true
         ), begun AS (
-            INSERT INTO rosters (tenant_id, box_id, version) SELECT tenant_id, box_id, version FROM compared WHERE first
-            ON CONFLICT DO NOTHING
+            INSERT INTO rosters (tenant_id, box_id, version)
+            SELECT tenant_id, box_id, version FROM compared WHERE first AND believed ON CONFLICT DO NOTHING
         ), raised AS (
-            -- The service was set back to an earlier state: the box must not take what comes for old.
-            UPDATE rosters r SET version = h.version FROM held h WHERE r.box_id = h.box_id AND r.version < h.version
+            -- The service was set back to an earlier state: the box must not take what comes for old. Nor does it
+            -- confirm by this one what the service made under the same numbers since.
+            UPDATE rosters r SET version = c.version, confirmed = c.version
+            FROM compared c WHERE r.box_id = c.box_id AND r.version < c.version AND c.believed
         ), asked AS (
             INSERT INTO roster_changes (tenant_id, box_id)
-            SELECT tenant_id, box_id FROM compared WHERE NOT newest AND NOT changed
+            SELECT tenant_id, box_id FROM compared WHERE NOT newest AND NOT changed AND believed
         )
-        SELECT id, newest AND NOT changed AS leased, unconfirmed FROM compared
+        SELECT id, newest AND NOT changed AS leased, unconfirmed, believed FROM compared
         """,
         [device for device, _ in held],
         [version for _, version in held],
+        FORGOTTEN,
     )
-    return {row["id"]: Compared(row["leased"], row["unconfirmed"]) for row in rows}
+    return {row["id"]: Compared(row["leased"], row["unconfirmed"], row["believed"]) for row in rows}
 
 
 async def confirm(connection: Connection, device_id: str, version: int) -> None:

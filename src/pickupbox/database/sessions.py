@@ -1,5 +1,6 @@
 """Sessions of people: known by the hash of a token, ended by PostgreSQL's clock."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,7 +23,6 @@ class Session:
     id: str
     hash: bytes
     way: str
-    begun_at: datetime
     seen_at: datetime
     address: str | None
     agent: str | None
@@ -71,6 +71,18 @@ async def find(connection: Connection, token_hash: bytes) -> tuple[Any, ...] | N
     return tuple(row.values()) if row else None
 
 
+async def find_roles(connection: Connection, token_hashes: Collection[bytes]) -> list[tuple[bytes, str]]:
+    """Of these sessions those that are live, each with its person's role."""
+    rows = await connection.fetch(
+        f"""
+        SELECT s.hash, u.role FROM sessions s JOIN users u ON u.tenant_id = s.tenant_id AND u.id = s.user_id
+        WHERE s.hash = ANY ($1::bytea[]) AND u.removed_at IS NULL AND {_LIVE}
+        """,
+        list(token_hashes),
+    )
+    return [(row["hash"], row["role"]) for row in rows]
+
+
 async def touch(connection: Connection, tenant: str, user_id: str, token_hash: bytes) -> None:
     """Note that session and person were seen just now. Who stands in line for the row has nothing to add: skipped."""
     await connection.execute(
@@ -102,7 +114,7 @@ async def step_up(connection: Connection, tenant: str, token_hash: bytes) -> boo
 async def list_live(connection: Connection, tenant: str, user_id: str) -> list[Session]:
     rows = await connection.fetch(
         f"""
-        SELECT s.id, s.hash, s.way, s.begun_at, s.seen_at, s.address, s.agent FROM sessions s
+        SELECT s.id, s.hash, s.way, s.seen_at, s.address, s.agent FROM sessions s
         WHERE s.tenant_id = $1 AND s.user_id = $2 AND {_LIVE} ORDER BY s.seen_at DESC LIMIT 100
         """,
         tenant,

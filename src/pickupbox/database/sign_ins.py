@@ -66,6 +66,18 @@ class Attempts:
     seconds_closed: float
 
 
+async def seconds_closed(connection: Connection, hashes: Sequence[bytes]) -> float:
+    """How long the one of them that waits longest has to wait still."""
+    seconds: float = await connection.fetchval(
+        """
+        SELECT coalesce(max(greatest(0, extract(epoch FROM closed_until - clock_timestamp()))), 0)::float8
+        FROM sign_in_attempts WHERE hash = ANY ($1::bytea[])
+        """,
+        list(hashes),
+    )
+    return seconds
+
+
 async def lock_attempts(connection: Connection, hashes: Sequence[bytes]) -> dict[bytes, Attempts]:
     """How often each was tried in vain, ours until the commit; always in the same order, so that no two wait for
     each other. Failures of yesterday are forgotten."""

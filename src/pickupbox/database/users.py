@@ -24,11 +24,10 @@ class User:
     factor_step: int
     created_at: datetime
     seen_at: datetime | None
-    removed_at: datetime | None
 
 
 _COLUMNS = """tenant_id, id, email, name, role, locale, password_hash, factor_secret_id, factor_sealed, factor_since,
-    factor_step, created_at, seen_at, removed_at"""
+    factor_step, created_at, seen_at"""
 
 
 def _user_of(row: Row) -> User:

@@ -4,6 +4,7 @@ Any number run side by side: a shared subscription gives each message to one of 
 """
 
 import asyncio
+import re
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime
@@ -11,11 +12,13 @@ from functools import partial
 from typing import Any
 
 from pickupbox.certificates import RequestRefusedError
-from pickupbox.database import commands, presence, rosters
+from pickupbox.database import commands, deployments, presence, rosters
 from pickupbox.database.aside import Unread
 from pickupbox.database.presence import Beat
 from pickupbox.database.rosters import Compared
-from pickupbox.devices.aside import Aside, unread_of
+from pickupbox.devices.aside import Aside, tell
+from pickupbox.devices.dropped import Dropped
+from pickupbox.devices.errands import Errands, guarded, start
 from pickupbox.devices.messages import (
     Ack,
     Certificate,
@@ -26,6 +29,7 @@ from pickupbox.devices.messages import (
     PinAnswer,
     PinEntered,
     Presence,
+    RefusedByBox,
     RefusedByService,
     RenewalAsked,
     Resend,
@@ -39,7 +43,7 @@ from pickupbox.devices.wire import UnknownKindError, decode, encode, id_of, plac
 from pickupbox.domain.doors import Happening
 from pickupbox.domain.errors import TemporarilyUnavailable
 from pickupbox.settings import Settings
-from pickupbox.telemetry import DEVICE_MESSAGES, SET_ASIDE, log
+from pickupbox.telemetry import DEVICE_MESSAGES, DEVICE_MESSAGES_DROPPED, SET_ASIDE, log
 from pickupbox.usecases.core import Core, open_core
 from pickupbox.usecases.devices import AuthorityMissingError, renew
 from pickupbox.usecases.doors import Entry, Taken, take_entries, take_past
@@ -47,23 +51,32 @@ from pickupbox.usecases.keypad import UnknownDeviceError, enter_pin
 
 TAKERS = 2  # so that PostgreSQL has work while we are busy with the other batch
 FOLD_SECONDS = 1.0
-PINS_AT_ONCE = 50
-WAITING_TASKS = 10_000
+AT_ONCE = 50
+PINS_OF_ONE = 5
+ERRANDS_OF_ONE = 100  # a box sends 50 entries ahead; one that cannot be read is refused and passed over
+ANSWERS = 1000
 AWAY_SECONDS = 1.0
 STOP_SECONDS = 2.0
+_OURS = re.compile(r"[a-z]+_[a-z][a-z0-9]{0,7}_[0-9a-f]{32}")  # the id of a message that the service sent
 
 
 class Gateway:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._mqtt: Session | None = None
+        self._group: str | None = None
         self._waiting = Waiting()
         self._beats: dict[str, Heartbeat] = {}
         self._presences: dict[str, bool] = {}
+        self._refusals: dict[str, RefusedByBox] = {}
         self._aside = Aside(core)
-        self._pins = asyncio.Semaphore(PINS_AT_ONCE)
         self._outbox = Outbox(core, self._publish)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._answers: set[asyncio.Task[None]] = set()
+        # PINs have turns of their own: somebody stands before the box.
+        self._pins = Errands(self._tasks, of_one=PINS_OF_ONE, at_once=AT_ONCE)
+        self._errands = Errands(self._tasks, of_one=ERRANDS_OF_ONE, at_once=AT_ONCE)
+        self._dropped = Dropped()
 
     async def run(self, settings: Settings, stop: asyncio.Event) -> None:
         jobs: list[Callable[[], Awaitable[None]]] = [
@@ -79,11 +92,11 @@ class Gateway:
             await stop.wait()
         finally:
             # What was committed is answered before the connection ends.
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=STOP_SECONDS)
+            if under_way := self._tasks | self._answers:
+                await asyncio.wait(under_way, timeout=STOP_SECONDS)
             for loop in loops:
                 loop.cancel()
-            _, late = await asyncio.wait((*loops, *self._tasks), timeout=STOP_SECONDS)
+            _, late = await asyncio.wait((*loops, *self._tasks, *self._answers), timeout=STOP_SECONDS)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -101,11 +114,13 @@ class Gateway:
             await asyncio.sleep(AWAY_SECONDS)
 
     async def _listen(self, settings: Settings) -> None:
+        if self._group is None:
+            async with self._core.db.connection() as connection:
+                self._group = await deployments.keep_gateway_group(connection, self._core.vault.gateway_group())
         async with connect(settings, "gateway", lambda *said: self.take(*said)) as mqtt:
             self._mqtt = mqtt
             try:
-                group = self._core.vault.gateway_group()
-                await mqtt.subscribe(f"$share/{group}/{topics_of('+', Direction.UP)}")
+                await mqtt.subscribe(f"$share/{self._group}/{topics_of('+', Direction.UP)}")
                 log.info("gateway_connected")
                 await mqtt.ended()
             finally:
@@ -113,35 +128,51 @@ class Gateway:
 
     def take(self, topic_text: str, payload: bytes) -> None:
         """Take one message. Whatever is wrong with it, the next one is taken."""
-        device = kind = None
+        device = None
         try:
             device, direction, kind = read_topic(topic_text)
             message = decode(direction, kind, payload)
         except WireError as error:
             DEVICE_MESSAGES.labels("unreadable").inc()
-            self._aside.put(topic_text, payload, str(error))
+            SET_ASIDE.inc()
             if device is not None:
-                reason = str(error) if isinstance(error, UnknownKindError) else f"{kind}: {error}"
-                refusal = self._new(RefusedByService, about=id_of(payload), reason=reason[:200])
-                self._later(self._publish(device, refusal))
-            if device is not None and kind == Journaled.kind and (place := place_of(payload)) is not None:
-                self._later(self._pass_over(device, place, id_of(payload), unread_of(topic_text, payload, str(error))))
+                self._refuse(device, topic_text, payload, error)
             return
         DEVICE_MESSAGES.labels(message.kind).inc()
+        taken = True
         match message:
             case Journaled():
-                self._waiting.put(device, message)
+                taken = self._waiting.put(device, message)
             case PinEntered():
-                self._later(self._judge(device, message))
+                taken = self._pins.put(device, partial(self._judge, device, message))
             case Heartbeat():
                 self._beats[device] = message
                 self._presences.pop(device, None)  # who speaks is there, whatever the broker said before
             case Presence():
                 self._presences[device] = message.online
             case RosterTaken():
-                self._later(self._confirm(device, message.version))
+                taken = self._errands.put(device, partial(self._confirm, device, message.version))
             case RenewalAsked():
-                self._later(self._renew(device, message))
+                taken = self._errands.put(device, partial(self._renew, device, message))
+            case RefusedByBox():
+                # One of each box a second: a box that refuses everything must not fill the log.
+                self._refusals.setdefault(device, message)
+        if not taken:
+            self._dropped.note(device, message.kind)
+
+    def _refuse(self, device: str, topic_text: str, payload: bytes, error: WireError) -> None:
+        _, _, kind = read_topic(topic_text)
+        reason = str(error) if isinstance(error, UnknownKindError) else f"{kind}: {error}"
+        refusal = self._new(RefusedByService, about=id_of(payload), reason=reason[:200])
+        unread = self._aside.unread(device, topic_text, payload, str(error))
+        taken = self._errands.put(device, partial(self._publish, device, refusal))
+        if kind == Journaled.kind and (place := place_of(payload)) is not None:
+            pass_over = partial(self._pass_over, device, place, refusal.about, unread)
+            taken = self._errands.put(device, pass_over) and taken
+        else:
+            self._aside.put(device, unread)
+        if not taken:
+            self._dropped.note(device, "unreadable")
 
     async def _take_waiting(self) -> None:
         """One entry of each box that has some, in one commit. What fails is not acknowledged: it comes again."""
@@ -163,7 +194,7 @@ class Gateway:
             SET_ASIDE.inc()
             unread = Unread(topic(device, Journaled), encode(message), repr(error))
             answers = [await take_past(self._core, _entry(device, message), unread)]
-        self._later(self._acknowledge(batch, answers))
+        self._answer(self._acknowledge(batch, answers))
 
     async def _acknowledge(self, batch: list[tuple[str, Journaled]], answers: Sequence[Taken | None]) -> None:
         for (device, message), taken in zip(batch, answers, strict=True):
@@ -180,6 +211,7 @@ class Gateway:
         entry = Entry(device, boot, seq, Happening.STARTED, None, None, None)
         taken = await take_past(self._core, entry, unread)
         if taken is not None and not taken.gap:
+            tell(unread)
             await self._publish(device, self._new(Ack, boot=boot, seq=taken.seq, about=about or "unreadable"))
 
     async def _renew(self, device: str, message: RenewalAsked) -> None:
@@ -194,8 +226,7 @@ class Gateway:
 
     async def _judge(self, device: str, message: PinEntered) -> None:
         try:
-            async with self._pins:
-                judged = await enter_pin(self._core, device, message.pin, message.compartment, message.id)
+            judged = await enter_pin(self._core, device, message.pin, message.compartment, message.id)
         except UnknownDeviceError:
             return
         sent = judged.command is not None and await self._outbox.send(judged.command)
@@ -223,6 +254,9 @@ class Gateway:
     async def _fold(self) -> None:
         """Heartbeats of many boxes in one statement, and the service's clock back to each."""
         await asyncio.sleep(FOLD_SECONDS)
+        refusals, self._refusals = self._refusals, {}
+        for device, refusal in refusals.items():
+            _log_refusal(device, refusal)
         # In one order, so that two gateways that heard the same boxes never wait for each other in a circle.
         beats, self._beats = dict(sorted(self._beats.items())), {}
         presences, self._presences = dict(sorted(self._presences.items())), {}
@@ -240,9 +274,11 @@ class Gateway:
         # Pages show who is there and when it was last heard; and a roster may be to be made, by whoever hears it first.
         self._core.db.ring()
         for device, version in held:
+            if device in compared and not compared[device].believed:
+                self._dropped.note_roster(device, version)
             if device in compared and compared[device].unconfirmed:
-                self._later(self._confirm(device, version))  # its own word for that was lost
-        self._later(self._answer_beats(beats, committed, compared))
+                self._errands.put(device, partial(self._confirm, device, version))  # its own word for that was lost
+        self._answer(self._answer_beats(beats, committed, compared))
 
     async def _answer_beats(
         self, beats: dict[str, Heartbeat], committed: list[int | None], compared: dict[str, Compared]
@@ -271,22 +307,19 @@ class Gateway:
     def _new[M: Message](self, kind: type[M], **fields: Any) -> M:
         return kind(id=self._core.new_id("msg"), at=datetime.now(UTC), **fields)
 
-    def _later(self, work: Coroutine[Any, Any, object]) -> None:
-        if len(self._tasks) >= WAITING_TASKS:
-            work.close()  # no box waits for an answer forever: it asks again
-            return
+    def _answer(self, answering: Coroutine[Any, Any, None]) -> None:
+        """Answer many boxes, while the next ones are heard."""
+        if len(self._answers) >= ANSWERS:
+            answering.close()  # no box waits for an answer forever: it asks again
+            DEVICE_MESSAGES_DROPPED.labels(Ack.kind).inc()
+        else:
+            start(self._answers, guarded(answering))
 
-        async def guarded() -> None:
-            try:
-                await work
-            except TemporarilyUnavailable as error:
-                log.warning("gateway_waits", cause=repr(error.__cause__ or error))
-            except Exception as error:  # noqa: BLE001 - one message must not end the gateway; it is logged
-                log.error("device_message_failed", exc_info=error)
 
-        task = asyncio.create_task(guarded())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+def _log_refusal(device: str, refusal: RefusedByBox) -> None:
+    """For a person, without digits: firmware that repeats what was typed must not bring a PIN into the log."""
+    about = refusal.about if refusal.about and _OURS.fullmatch(refusal.about) else None
+    log.warning("box_refused", device=device, about=about, reason=re.sub("[0-9]", "#", refusal.reason[:200]))
 
 
 def _entry(device: str, message: Journaled) -> Entry:

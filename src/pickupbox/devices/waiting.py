@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import islice
 
+from pickupbox.devices.fairness import has_room
 from pickupbox.devices.messages import Journaled
 
 BATCH = 200
 ENTRIES = 20_000
+ENTRIES_OF_ONE = 100  # a box sends 50 ahead, and perhaps all of them again
 
 
 class Waiting:
@@ -19,15 +21,19 @@ class Waiting:
         self._busy: dict[str, deque[Journaled]] = {}  # what came after the one that is being taken
         self._arrived = asyncio.Event()
 
-    def put(self, device: str, entry: Journaled) -> None:
-        if self._count >= ENTRIES:
-            return  # it is not acknowledged, so the box sends it again
+    def put(self, device: str, entry: Journaled) -> bool:
+        """Whether there was room for it. What is not taken is not acknowledged, so the box sends it again."""
+        line = self._busy.get(device)
+        if line is None:
+            line = self._entries.get(device)
+        if not has_room(len(line) if line else 0, ENTRIES_OF_ONE, self._count, ENTRIES):
+            return False
         self._count += 1
-        if device in self._busy:
-            self._busy[device].append(entry)
-            return
-        self._entries.setdefault(device, deque()).append(entry)
-        self._arrived.set()
+        if line is None:
+            self._entries[device] = line = deque()
+            self._arrived.set()
+        line.append(entry)
+        return True
 
     @asynccontextmanager
     async def batch(self) -> AsyncIterator[list[tuple[str, Journaled]]]:

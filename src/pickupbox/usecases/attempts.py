@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from pickupbox.database import sign_ins
 from pickupbox.database.sign_ins import Attempts
@@ -31,7 +32,7 @@ def of_email(email: str) -> Counted:
 
 
 def of_address(address: str | None) -> Counted:
-    return _counted("address", address or "unknown", FREE_FAILURES_OF_AN_ADDRESS)
+    return _counted("address", _place_of(address), FREE_FAILURES_OF_AN_ADDRESS)
 
 
 def of_person(user_id: str) -> Counted:
@@ -44,14 +45,33 @@ def of_reset(email: str) -> Counted:
 
 
 def of_reset_address(address: str | None) -> Counted:
-    return _counted("reset address", address or "unknown", FREE_FAILURES_OF_AN_ADDRESS)
+    return _counted("reset address", _place_of(address), FREE_FAILURES_OF_AN_ADDRESS)
+
+
+def of_provider_address(address: str | None) -> Counted:
+    """Of sign-ins that were begun at a provider. Apart from passwords: who turns back there closes nobody's."""
+    return _counted("provider address", _place_of(address), FREE_FAILURES_OF_AN_ADDRESS)
+
+
+def _place_of(address: str | None) -> str:
+    """What one subscriber has: an IPv4 address, or the /64 of an IPv6 address, which holds 2^64 of them."""
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return address or "unknown"
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or IPv6Network((int(parsed), 64), strict=False))
+    return str(parsed)
 
 
 async def take(core: Core, *counted: Counted) -> None:
     """Count one attempt of each; refused if one of them must wait."""
+    hashes = [one.hash for one in counted]
     async with core.db.transaction() as tx:
-        known = await sign_ins.lock_attempts(tx, [one.hash for one in counted])
-        wait = max(found.seconds_closed for found in known.values())
+        # Looked at before anything is written: who must wait must not fill the table with e-mails meanwhile.
+        wait = await sign_ins.seconds_closed(tx, hashes)
+        known = await sign_ins.lock_attempts(tx, hashes) if wait == 0 else {}
+        wait = max([wait, *(found.seconds_closed for found in known.values())])
         if wait == 0:
             await sign_ins.save_attempts(tx, {one.hash: _one_more(known[one.hash], one.free) for one in counted})
     if wait > 0:

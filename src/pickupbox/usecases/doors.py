@@ -121,7 +121,7 @@ async def _apply(core: Core, tx: Connection, due: Sequence[tuple[Entry, journals
         await removals.note_doors(tx, shipments_behind)
     if doubtful:
         await doors.take_out_of_service(tx, doubtful)
-        log.warning("door_opened_uncommanded", doors=[f"{box}/{code}" for _, box, code in doubtful])
+        log.warning("compartment_in_doubt", doors=[f"{box}/{code}" for _, box, code in doubtful])
     outcomes = [
         (entry.command_id, _OUTCOMES[entry.happening], entry.reason)
         for entry, progress in due

@@ -7,6 +7,7 @@ where the connection is made; no redirects; bounded in time and in bytes.
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from functools import cache
 from typing import Any
 
 import httpx2
+from aiohttp import AsyncResolver
+from aiohttp.abc import AbstractResolver
 from authlib.integrations.base_client import OAuthError  # type: ignore[import-untyped] # it has no types
 from authlib.integrations.httpx_client import AsyncOAuth2Client  # type: ignore[import-untyped]
 from authlib.oauth2.rfc6749.parameters import prepare_grant_uri  # type: ignore[import-untyped]
@@ -28,6 +31,8 @@ from pickupbox.webhooks.addresses import is_allowed, objection
 
 SECONDS = 10.0
 ANSWER_BYTES = 256 * 1024
+KEPT_SECONDS = 300.0
+MOST_KEPT = 500
 CLOCK_SECONDS = 60  # as far as two clocks may differ
 SCOPE = "openid email profile"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
@@ -52,6 +57,21 @@ class Client:
     id: str
     secret: str
     redirect_uri: str
+
+
+_kept: dict[tuple[str, bool], tuple[float, Provider]] = {}
+
+
+async def find(issuer: str, *, loopback: bool) -> Provider:
+    """What the provider said within the last five minutes, or says now: strangers can ask for it."""
+    until, kept = _kept.get((issuer, loopback), (0.0, None))
+    if kept is not None and time.monotonic() < until:
+        return kept
+    provider = await discover(issuer, loopback=loopback)
+    if len(_kept) >= MOST_KEPT:
+        _kept.clear()
+    _kept[issuer, loopback] = (time.monotonic() + KEPT_SECONDS, provider)
+    return provider
 
 
 async def discover(issuer: str, *, loopback: bool) -> Provider:
@@ -184,22 +204,28 @@ def _tls() -> ssl.SSLContext:
 class Guarded(httpx2.AsyncBaseTransport):
     """Connects to the address that was judged, under the name that was asked for."""
 
-    def __init__(self, *, loopback: bool) -> None:
+    def __init__(self, *, loopback: bool, resolver: AbstractResolver | None = None) -> None:
         self._loopback = loopback
+        # Asks without threads: one firm's slow name server holds up nobody's password and nobody's database.
+        self._resolver = resolver or AsyncResolver()
         self._inner = httpx2.AsyncHTTPTransport(verify=_tls(), trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         host = request.url.host
         if objection(str(request.url), loopback=self._loopback) is not None:
             raise httpx2.ConnectError("the address may not be used")
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        allowed = [place[0] for *_, place in found if is_allowed(str(place[0]), loopback=self._loopback)]
+        found = await self._resolver.resolve(host, family=socket.AF_UNSPEC)
+        allowed = [place["host"] for place in found if is_allowed(place["host"], loopback=self._loopback)]
         if not allowed:
             raise httpx2.ConnectError("the address may not be used")
         # The Host header was set from the name, and stays; TLS asks for the name, too.
         request.extensions = {**request.extensions, "sni_hostname": host}
-        request.url = request.url.copy_with(host=str(allowed[0]))
+        request.url = request.url.copy_with(host=allowed[0])
+        request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise httpx2.DecodingError("the answer is compressed, and its length says nothing of what is in it")
         if not isinstance(response.stream, httpx2.AsyncByteStream):
             raise httpx2.ReadError("no stream")
         response.stream = _Bounded(response.stream)
@@ -207,6 +233,7 @@ class Guarded(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+        await self._resolver.close()
 
 
 class _Bounded(httpx2.AsyncByteStream):

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pickupbox.database import sessions, users
@@ -55,6 +56,13 @@ async def who(core: Core, token: str, *, in_use: bool = True) -> Visitor | None:
     return Visitor(session, tenant, tenant_name, user_id, email, name, Role(role), *rest)
 
 
+async def roles_of(core: Core, session_hashes: Collection[bytes]) -> dict[bytes, Role]:
+    """Of these sessions those that are live, and what their people are now."""
+    async with core.db.connection() as connection:
+        found = await sessions.find_roles(connection, session_hashes)
+    return {session: Role(role) for session, role in found}
+
+
 async def begin(core: Core, user_id: str, address: str | None, agent: str | None, way: str = "password") -> str:
     """A new session for a person who has proven who they are; its token, of which only a hash is kept."""
     token = new_token()
@@ -96,11 +104,6 @@ async def end_others(core: Core, caller: Caller, visitor: Visitor) -> None:
     async with core.db.transaction() as tx:
         await sessions.delete_all(tx, visitor.tenant, visitor.id, but=visitor.session)
         await note(core, tx, caller, "session.end_others", visitor.id)
-
-
-async def end_all(core: Core, tenant: str, user_id: str) -> None:
-    async with core.db.connection() as connection:
-        await sessions.delete_all(connection, tenant, user_id)
 
 
 async def step_up(core: Core, visitor: Visitor) -> None:

@@ -17,7 +17,7 @@ from pickupbox.domain.people import (
     email_of,
 )
 from pickupbox.telemetry import SIGN_INS
-from pickupbox.usecases import openid
+from pickupbox.usecases import attempts, openid
 from pickupbox.usecases.audit import note
 from pickupbox.usecases.core import Caller, Core
 from pickupbox.usecases.sessions import Visitor, begin, hash_of, new_token
@@ -55,8 +55,9 @@ async def provider_for(core: Core, email: str) -> IdentityProvider | None:
         return await identity_providers.find_by_domain(connection, domain_of(email))
 
 
-async def send_to(core: Core, provider: IdentityProvider, email: str, then: str) -> Sent:
-    """Begin a sign-in at the provider."""
+async def send_to(core: Core, provider: IdentityProvider, email: str, then: str, address: str | None) -> Sent:
+    """Begin a sign-in at the provider. It is asked on behalf of a stranger, so the address has so many and no more."""
+    await attempts.take(core, attempts.of_provider_address(address))
     return await _send(core, provider, email, SignIn(provider.tenant_id, None, then))
 
 
@@ -71,7 +72,7 @@ async def send_again(core: Core, visitor: Visitor, then: str) -> Sent:
 
 
 async def _send(core: Core, provider: IdentityProvider, email: str, sign_in: SignIn) -> Sent:
-    found = await openid.discover(provider.issuer, loopback=core.webhook_loopback)
+    found = await openid.find(provider.issuer, loopback=core.webhook_loopback)
     token, state, nonce, verifier = new_token(), new_token(), new_token(), secrets.token_urlsafe(48)
     url = openid.address_to_send_to(
         found,
@@ -108,7 +109,7 @@ async def come_back(core: Core, token: str, state: str, code: str, issuer: str |
         raise SignInOver
     if not code or issuer not in (None, provider.issuer):
         raise ProviderRefused
-    found = await openid.discover(provider.issuer, loopback=core.webhook_loopback)
+    found = await openid.find(provider.issuer, loopback=core.webhook_loopback)
     async with core.db.connection() as connection:
         now = await users.clock(connection)
     claims = await openid.claims_for(
@@ -131,6 +132,7 @@ async def come_back(core: Core, token: str, state: str, code: str, issuer: str |
             await sessions.step_up(tx, user.tenant_id, begun.session_hash)
             await note(core, tx, Caller(user.tenant_id, user.id, address=stranger.address), "session.step_up", user.id)
         return Returned(None, begun.next)
+    await attempts.succeeded(core, attempts.of_provider_address(stranger.address))
     SIGN_INS.labels("in").inc()
     return Returned(await begin(core, user.id, stranger.address, stranger.agent, "provider"), begun.next)
 

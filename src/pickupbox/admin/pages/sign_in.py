@@ -77,7 +77,7 @@ async def take_password(visit: Visit) -> Response:
         email = email_of(form.get("email", ""))
         entered = await sign_in.by_password(visit.core, email, form.get("password", ""), stranger(visit), then)
     except OnlyByProvider:
-        return await _to_provider(visit, email, then)
+        return await choose_provider(visit)
     except Refusal as refusal:
         values = {"then": then, "email": form.get("email", ""), "provider": False}
         return refused(visit, "sign_in/password.html", refusal, **values)
@@ -103,7 +103,7 @@ async def _to_provider(visit: Visit, email: str, then: str) -> Response:
     provider = await provider_for(visit.core, email)
     if provider is None:
         raise SignInOver
-    sent = await send_to(visit.core, provider, email, then)
+    sent = await send_to(visit.core, provider, email, then, visit.address)
     return on_the_way(visit, sent.url, sent.token)
 
 
