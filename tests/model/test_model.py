@@ -270,6 +270,7 @@ async def _rows_taken(core: Core) -> set[tuple[Stage | None, Trigger]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the longest of all: one database sees all histories, so that each row is in one of them
 def test_no_history_breaks_the_model_or_an_invariant(world: World) -> None:
     machine = seed(SEED)(type("Machine", (Machine,), {"world": world, "steps": 0}))
     run_state_machine_as_test(

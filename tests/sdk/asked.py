@@ -13,7 +13,17 @@ EVENTS = ("loaded", "picked_up", "door_available", "expired", "fault", "removed"
 MINUTES = (60, 90, 60.0, 60.5, 14, 59, 15, 43201, 10081, "60", True, None, [])
 TEXTS = ("", "x", "x" * 160, "x" * 161, "é📦", "a\x00b", None, 7, {})
 IDS = ("x", "x" * 64, "x" * 65, "a\nb", "é", "a b", "%2F")
-BODIES: tuple[bytes, ...] = (b"", b"{", b"[]", b"null", b'"x"', b'{"event": 1}', b'{"event": "LOADED"}', b"\xff")
+BODIES: tuple[bytes, ...] = (
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"x"',
+    b'{"event": 1}',
+    b'{"event": "LOADED"}',
+    b"\xff",
+    b'{"event": NaN}',
+)
 QUERIES = ("", "limit=0", "limit=1001", "limit=1", "limit=x", "limit=1&limit=2", "after=", "after=evt_x", "other=1")
 
 

@@ -46,9 +46,14 @@ def parsed(body: bytes, content_type: str) -> Any:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise NotJsonError
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise NotJsonError from None
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and its like are Python's, not JSON's."""
+    raise ValueError(name)
 
 
 def problems_of(value: Any, rules: Mapping[str, Rule]) -> list[Problem]:
@@ -81,7 +86,7 @@ def query_problems(pairs: Sequence[tuple[str, str]], rules: Mapping[str, Rule]) 
 
 def id_problems(shipment_id: str) -> list[Problem]:
     problem = _problem(["path", "shipment_id"], shipment_id, SHIPMENT_ID)
-    return [{**problem, "input": shipment_id[:256], "ctx": {}}] if problem else []
+    return [problem] if problem else []
 
 
 def event_problems(value: Any) -> list[Problem]:

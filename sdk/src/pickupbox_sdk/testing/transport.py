@@ -164,7 +164,7 @@ def _refuse(problems: list[checks.Problem]) -> None:
 
 def _checked(shipment_id: str) -> str:
     if problems := checks.id_problems(shipment_id):
-        raise InvalidPathError(problems)
+        raise InvalidPathError([{**problem, "input": shipment_id[:256], "ctx": {}} for problem in problems])
     return shipment_id
 
 
