@@ -115,9 +115,9 @@ FAULTS = (
     ),
     Fault(
         "a released compartment is withheld for a minute, and the lease lasts fifteen",
-        "database/shipments.py",
-        "interval '16 minutes'",
-        "interval '1 minute'",
+        "domain/grants.py",
+        "WITHHELD = LEASE + timedelta(minutes=1)",
+        "WITHHELD = timedelta(minutes=1)",
         TRUTH,
     ),
     Fault(
