@@ -1,10 +1,8 @@
 """The gateway over a real broker: what boxes hear to what they say."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
-import pytest_asyncio
 from structlog.testing import capture_logs
 
 from pickupbox.devices.gateway import Gateway
@@ -31,20 +29,6 @@ from tests.support.waiting import until
 
 OPENED, CLOSED = Happening.DOOR_OPENED, Happening.DOOR_CLOSED
 SOON = timedelta(seconds=5)
-
-
-@pytest_asyncio.fixture
-async def service(core: Core, on_broker: Settings) -> AsyncIterator[Gateway]:
-    async with gateway(core, on_broker) as made:
-        yield made
-
-
-@pytest_asyncio.fixture
-async def box(shop: Shop, on_broker: Settings, service: Gateway) -> AsyncIterator[Box]:
-    """A box that the gateway hears."""
-    async with box_at(on_broker, await add_device(shop)) as box:
-        await box.beat()
-        yield box
 
 
 async def set_aside(core: Core, device: str) -> list[tuple[str, bytes, str]]:

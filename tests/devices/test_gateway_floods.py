@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from itertools import count
 
@@ -16,9 +15,8 @@ from pickupbox.devices.messages import Ack, Journaled, PinAnswer, PinEntered, Ro
 from pickupbox.devices.waiting import ENTRIES_OF_ONE
 from pickupbox.devices.wire import MESSAGE_BYTES, encode, topic
 from pickupbox.domain.doors import Happening, Verdict
-from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
-from tests.devices.street import Box, add_device, ask, box_at, gateway, pin_of, revoke
+from tests.devices.street import Box, add_device, ask, pin_of, revoke
 from tests.support.shop import Shop
 from tests.support.waiting import until
 
@@ -33,31 +31,18 @@ def dropped(kind: str) -> float:
 
 
 @pytest_asyncio.fixture
-async def service(core: Core, on_broker: Settings) -> AsyncIterator[Gateway]:
-    async with gateway(core, on_broker) as made:
-        yield made
-
-
-@pytest_asyncio.fixture
-async def good(shop: Shop, on_broker: Settings, service: Gateway) -> AsyncIterator[Box]:
-    async with box_at(on_broker, await add_device(shop)) as box:
-        await box.beat()
-        yield box
-
-
-@pytest_asyncio.fixture
 async def flooder(shop: Shop) -> str:
     return await add_device(shop, await shop.add_box())
 
 
 async def test_a_pin_is_answered_at_once_while_another_box_floods(
-    shop: Shop, service: Gateway, good: Box, flooder: str
+    shop: Shop, service: Gateway, box: Box, flooder: str
 ) -> None:
     pin = await pin_of(shop, await shop.reserved())
     for _ in range(10_000):
         service.take(topic(flooder, PinEntered), PINS)
     begun = time.monotonic()
-    answer = await good.hear(PinAnswer, 3, about=await good.say(PinEntered, pin=pin))
+    answer = await box.hear(PinAnswer, 3, about=await box.say(PinEntered, pin=pin))
     assert answer.verdict is Verdict.OPENING
     assert time.monotonic() - begun < 2
 
@@ -72,7 +57,7 @@ async def test_the_pins_of_one_box_are_judged_one_after_the_other(core: Core, se
     assert most == 1
 
 
-async def test_entries_are_taken_while_another_box_floods(service: Gateway, good: Box, flooder: str) -> None:
+async def test_entries_are_taken_while_another_box_floods(service: Gateway, box: Box, flooder: str) -> None:
     async def flood() -> None:
         """It fills whatever place there is before anyone else speaks."""
         for number in count():
@@ -82,7 +67,7 @@ async def test_entries_are_taken_while_another_box_floods(service: Gateway, good
 
     flooding = asyncio.create_task(flood())
     try:
-        await good.deliver([good.write(Happening.STARTED) for _ in range(3)], 10)
+        await box.deliver([box.write(Happening.STARTED) for _ in range(3)], 10)
     finally:
         flooding.cancel()
 
@@ -116,40 +101,40 @@ async def kept_of(core: Core, device: str) -> list[int]:
 
 
 async def test_of_a_flood_of_nonsense_a_little_is_kept_and_told_and_all_is_counted(
-    core: Core, service: Gateway, good: Box, flooder: str
+    core: Core, service: Gateway, box: Box, flooder: str
 ) -> None:
     before, nonsense = set_aside_so_far(), b"x" * MESSAGE_BYTES
     with capture_logs() as lines:
         for _ in range(2000):
             service.take(topic(flooder, Journaled), nonsense)
-        await good.send_raw("event", nonsense)
-        await until(lambda: kept_of(core, good.device), 5)
+        await box.send_raw("event", nonsense)
+        await until(lambda: kept_of(core, box.device), 5)
     assert set_aside_so_far() - before == 2001
     assert await kept_of(core, flooder) == [EXCERPT_BYTES] * KEPT_OF_ONE
     told = [line["topic"] for line in lines if line["event"] == "message_set_aside"]
-    assert sorted(told) == sorted([topic(flooder, Journaled)] * KEPT_OF_ONE + [topic(good.device, Journaled)])
+    assert sorted(told) == sorted([topic(flooder, Journaled)] * KEPT_OF_ONE + [topic(box.device, Journaled)])
 
 
-async def test_a_journal_that_cannot_be_read_is_passed_over_and_a_little_of_it_kept(core: Core, good: Box) -> None:
-    entries = [good.write(Happening.STARTED) for _ in range(KEPT_OF_ONE + 20)]
+async def test_a_journal_that_cannot_be_read_is_passed_over_and_a_little_of_it_kept(core: Core, box: Box) -> None:
+    entries = [box.write(Happening.STARTED) for _ in range(KEPT_OF_ONE + 20)]
     with capture_logs() as lines:
         for entry in entries:
-            await good.send_raw("event", encode(entry).replace(b"started", b"exploded"))
-        await good.hear(Ack, boot=good.boot, seq=len(entries))
-    assert len(await kept_of(core, good.device)) == KEPT_OF_ONE
+            await box.send_raw("event", encode(entry).replace(b"started", b"exploded"))
+        await box.hear(Ack, boot=box.boot, seq=len(entries))
+    assert len(await kept_of(core, box.device)) == KEPT_OF_ONE
     assert len([line for line in lines if line["event"] == "message_set_aside"]) == KEPT_OF_ONE
 
 
 async def test_of_an_unknown_or_revoked_device_nothing_is_kept(
-    shop: Shop, core: Core, service: Gateway, good: Box, flooder: str
+    shop: Shop, core: Core, service: Gateway, box: Box, flooder: str
 ) -> None:
     await revoke(shop, flooder)
     strangers = (flooder, core.new_id("dev"))
     with capture_logs() as lines:
-        for device in (*strangers, good.device):
+        for device in (*strangers, box.device):
             service.take(topic(device, Journaled), b"nonsense")
             service.take(topic(device, Journaled), ENTRY.replace(b"started", b"exploded"))
         service.take("nonsense", b"nonsense")
-        await until(lambda: kept_of(core, good.device), 5)
+        await until(lambda: kept_of(core, box.device), 5)
     assert [await kept_of(core, device) for device in strangers] == [[], []]
     assert not [line for line in lines if any(device in str(line.get("topic")) for device in strangers)]

@@ -1,24 +1,13 @@
 """Rosters over a real broker."""
 
-from collections.abc import AsyncIterator
-
-import pytest_asyncio
 from structlog.testing import capture_logs
 
 from pickupbox.devices.messages import Ack, Heartbeat, Roster
 from pickupbox.devices.values import NUMBERS_END
-from pickupbox.settings import Settings
 from pickupbox.usecases.core import Core
-from tests.devices.street import Box, add_device, ask, box_at, gateway
+from tests.devices.street import Box, ask
 from tests.support.shop import Shop
 from tests.support.waiting import until
-
-
-@pytest_asyncio.fixture
-async def box(shop: Shop, core: Core, on_broker: Settings) -> AsyncIterator[Box]:
-    async with gateway(core, on_broker), box_at(on_broker, await add_device(shop)) as box:
-        await box.beat()
-        yield box
 
 
 async def beat(box: Box, roster: int) -> str:

@@ -1,12 +1,10 @@
 """Which boxes are there: by the broker's word, put right by heartbeats, and honest about silence."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import aiomqtt
-import pytest_asyncio
 from prometheus_client import REGISTRY
 
 from pickupbox.database import devices
@@ -24,12 +22,6 @@ from tests.support.shop import Shop
 from tests.support.waiting import until
 
 SECONDS = 15.0
-
-
-@pytest_asyncio.fixture
-async def service(core: Core, on_broker: Settings) -> AsyncIterator[Gateway]:
-    async with gateway(core, on_broker) as made:
-        yield made
 
 
 async def presence_of(shop: Shop, device: str) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import pytest
 import pytest_asyncio
 
 from pickupbox.database import rosters
@@ -238,26 +237,3 @@ async def test_a_service_that_was_set_back_counts_on_from_what_the_box_holds(sho
     assert await box.reserve("B") == 409
     assert await box.catch_up() == 6
     assert await box.reserve("B") == 201
-
-
-@pytest.mark.parametrize("held", [0, 57])
-async def test_a_box_whose_roster_was_spoiled_before_gets_one_again(
-    shop: Shop, core: Core, box: Box, held: int
-) -> None:
-    """By its board or the next: what it holds is older, and confirms nothing."""
-    await shop.cancel(await shop.reserved("A", box_id=box.id))
-    async with core.db.connection() as connection:
-        spoiled = "UPDATE rosters SET version = $2, confirmed = $2 WHERE box_id = $1"
-        await connection.execute(spoiled, box.id, NUMBERS_END - 1)
-        withheld = "UPDATE compartments SET withheld_by = $2 WHERE box_id = $1"
-        await connection.execute(withheld, box.id, NUMBERS_END - 1)
-    assert not await box.beat(held)
-    made = await box.new_roster()
-    assert made is not None
-    assert held < made.version < NUMBERS_END - FORGOTTEN
-    assert not await box.is_unconfirmed(held)
-    await box.confirm(held)
-    assert await box.reserve("B") == 409
-    await box.confirm(made.version)
-    assert await box.reserve("B") == 201
-    assert await box.catch_up() == made.version + 1

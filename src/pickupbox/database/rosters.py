@@ -16,8 +16,6 @@ LIVE_DEVICE = "SELECT * FROM devices WHERE coalesce(revoked_at, 'infinity') = 'i
 # Versions that the service may have made and forgotten, when it was set back. What is beyond is not believed: soon
 # after it the wire's numbers end, also for the box's next device.
 FORGOTTEN = 1_000_000
-# Where that was believed once, versions begin anew above all that a box can hold: no old one must count as a new one.
-SPOILED, ANEW = 2**52, 2**50
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +64,12 @@ async def take_changed(connection: Connection, limit: int) -> list[Made]:
     rows = await connection.fetch(
         f"""
         WITH made AS (
-            UPDATE rosters SET version = CASE WHEN version < {SPOILED} THEN version + 1 ELSE {ANEW} END,
-                confirmed = CASE WHEN version < {SPOILED} THEN confirmed ELSE {ANEW - 1} END
-            WHERE box_id = ANY ($1::text[])
+            UPDATE rosters SET version = version + 1 WHERE box_id = ANY ($1::text[])
             RETURNING tenant_id, box_id, version
         ), marked AS (
             UPDATE compartments c SET withheld_by = m.version FROM made m
             WHERE c.tenant_id = m.tenant_id AND c.box_id = m.box_id
-              AND c.withheld_until IS NOT NULL AND coalesce(c.withheld_by > m.version, true)
+              AND c.withheld_until IS NOT NULL AND c.withheld_by IS NULL
         )
         SELECT d.id, m.box_id, m.version FROM made m CROSS JOIN LATERAL ({LIVE_DEVICE} = m.box_id LIMIT 1) AS d
         """,

@@ -61,6 +61,11 @@ async def list_all(connection: Connection) -> list[Tenant]:
     return [Tenant(*row.values()) for row in rows]
 
 
+async def is_known(connection: Connection, tenant: str) -> bool:
+    known: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM tenants WHERE id = $1)", tenant)
+    return known
+
+
 async def set_rate(connection: Connection, tenant: str, per_second: int, burst: int) -> bool:
     changed = await connection.fetchval(
         "UPDATE tenants SET rate_per_second = $2, rate_burst = $3 WHERE id = $1 RETURNING true",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pickupbox.database import invariants, users
+from pickupbox.database import invariants, tenants
 from pickupbox.domain.errors import NotFound
 from pickupbox.domain.histories import breaches
 from pickupbox.usecases.audit_chain import broken_links
@@ -37,7 +37,7 @@ async def check(core: Core, tenant: str | None = None) -> list[Finding]:
     """Every invariant with its breaches, of one tenant or of all; NotFound if there is no such tenant."""
     async with core.db.transaction() as tx:
         await invariants.hold_one_snapshot(tx)
-        if tenant is not None and not await users.tenant_name(tx, tenant):
+        if tenant is not None and not await tenants.is_known(tx, tenant):
             raise NotFound
         found = await invariants.breaches(tx, tenant)
         for history in await invariants.histories(tx, tenant):
